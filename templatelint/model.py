@@ -1,0 +1,346 @@
+"""The nouns: what every layer hands to the next, frozen; imports nothing of ours."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+Severity = Literal["error", "warning", "note"]
+Impact = Literal["breaks", "degrades", "informs"]
+ClientForm = Literal["wire", "native"]
+ErrorKind = Literal[
+    "syntax", "refused", "raised", "unsupported", "invalid-request", "no-start", "timeout", "too-large"
+]
+
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+NEEDS: tuple[str, ...] = (
+    "chat",
+    "system",
+    "tools",
+    "parallel-tools",
+    "reasoning",
+    "multimodal",
+    "agent",
+    "prefix-cache",
+    "training",
+)
+
+
+# --------------------------------------------------------------------------- templates and models
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A position in a file; line and column count from 1."""
+
+    path: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a template's characters stand in the file that carries them.
+
+    Attributes:
+        path: the file as the user would name it.
+        text: the text of that file (of the template alone where the file is binary).
+        start: offset in `text` of the template's first character.
+        escaped: the template stands there as the inside of a JSON string literal.
+        locatable: False where lines of the real file mean nothing (GGUF): places are then given in the template.
+    """
+
+    path: str
+    text: str = field(repr=False)
+    start: int = 0
+    escaped: bool = False
+    locatable: bool = True
+
+    def place(self, offset: int) -> Place:
+        """The place in the real file of the template's character at `offset` (counted from 0)."""
+        at = _skip_escaped(self.text, self.start, offset) if self.escaped else self.start + offset
+        at = min(at, len(self.text))
+        line = self.text.count("\n", 0, at) + 1
+        return Place(self.path, line, at - (self.text.rfind("\n", 0, at) + 1) + 1)
+
+
+def _skip_escaped(text: str, at: int, count: int) -> int:
+    """The offset reached after `count` decoded characters of the JSON string literal that starts at `at`."""
+    while count > 0 and at < len(text):
+        if text[at] != "\\":
+            at += 1
+        elif text[at + 1 : at + 2] != "u":
+            at += 2
+        elif _surrogate(text, at, 0xD800) and _surrogate(text, at + 6, 0xDC00):
+            at += 12  # two escapes, one decoded character
+        else:
+            at += 6
+        count -= 1
+    return at
+
+
+def _surrogate(text: str, at: int, first: int) -> bool:
+    if text[at : at + 2] != "\\u":
+        return False
+    try:
+        return first <= int(text[at + 2 : at + 6], 16) < first + 0x400
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True)
+class Template:
+    """The Jinja source of one named chat template, as the file carries it (newlines untouched)."""
+
+    name: str
+    source: str = field(repr=False)
+    origin: Origin = field(repr=False)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hex digest of the UTF-8 bytes."""
+        return hashlib.sha256(self.source.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """What the tokenizer's files say that matters to a prompt.
+
+    Attributes:
+        special_tokens: only the *set* named tokens, as transformers' `special_tokens_map` gives them to the
+            template: `bos_token`, `eos_token`, `unk_token`, `sep_token`, `pad_token`, `cls_token`, `mask_token`.
+        assumed: the tokens are our assumption (a bare template file), not read from anywhere.
+        add_bos: whether encoding adds BOS; None where the files do not say.
+        add_eos: whether encoding adds EOS; None where the files do not say.
+        stop_tokens: texts of the tokens that end generation, as far as the files name them.
+        generation_config: `generation_config.json` as parsed.
+        facts: further values as found (`tokenizer_class`, `tokenizer.ggml.model`, …).
+    """
+
+    special_tokens: Mapping[str, str] = field(default_factory=dict)
+    assumed: bool = False
+    add_bos: bool | None = None
+    add_eos: bool | None = None
+    stop_tokens: tuple[str, ...] = ()
+    generation_config: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a reference resolves to.
+
+    Attributes:
+        ref: the reference as typed, without `#NAME`.
+        kind: `file`, `config`, `folder`, `gguf`, `stdin`.
+        templates: in the file's order; empty where the model carries none.
+        picked: the reference named one template (`REF#NAME`): it serves every request.
+        local: a file of the user's, whose inline suppressions may be honoured.
+        notes: what the user should know about how the reference was resolved.
+    """
+
+    ref: str
+    kind: str
+    templates: tuple[Template, ...]
+    tokenizer: Tokenizer = field(default_factory=Tokenizer)
+    metadata: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    picked: bool = False
+    local: bool = True
+    notes: tuple[str, ...] = ()
+
+    def template(self, name: str) -> Template | None:
+        """The template of that name, if there is one."""
+        return next((template for template in self.templates if template.name == name), None)
+
+
+# ------------------------------------------------------------------------------ requests and cases
+
+
+@dataclass(frozen=True)
+class Request:
+    """One chat-completions request as far as a prompt depends on it; JSON data, never changed in place.
+
+    Attributes:
+        messages: OpenAI messages.
+        tools: OpenAI tool definitions; None where the request has none.
+        add_generation_prompt: ask for the assistant cue at the end.
+        continue_final_message: True, or the name of a field, to continue the last message (transformers).
+        variables: `chat_template_kwargs` and other template variables of the request.
+        extra: every other member of the request body (`tool_choice`, `response_format`, …).
+        media: the server has a multimodal projector.
+    """
+
+    messages: Sequence[Mapping[str, Any]]
+    tools: Sequence[Mapping[str, Any]] | None = None
+    add_generation_prompt: bool = True
+    continue_final_message: bool | str = False
+    documents: Sequence[Mapping[str, Any]] | None = None
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    media: bool = False
+
+
+@dataclass(frozen=True)
+class Case:
+    """One canonical conversation.
+
+    Attributes:
+        id: what users type; a variant appends `+NAME` (`chat-basic+nogen`).
+        isolates: the one property it isolates, in a clause.
+        request: in OpenAI wire form (arguments as JSON strings, `content: null`).
+        marks: name → unique text inside the request whose fate in the prompt can be followed.
+        form: the client form to render it in; None means the engine's own.
+        day: days after the fixed date of the corpus at which the clock stands.
+    """
+
+    id: str
+    isolates: str
+    request: Request
+    marks: Mapping[str, str] = field(default_factory=dict)
+    form: ClientForm | None = None
+    day: int = 0
+
+
+# ------------------------------------------------------------------------------------ observations
+
+
+@dataclass(frozen=True, slots=True)
+class RenderError:
+    """Why a cell has no prompt; line and column count from 1 in the template."""
+
+    kind: ErrorKind
+    message: str
+    line: int | None = None
+    column: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One cell: a prompt, or an error."""
+
+    prompt: str | None = None
+    error: RenderError | None = None
+
+
+# ---------------------------------------------------------------------------------------- findings
+
+
+@dataclass(frozen=True)
+class Card:
+    """The page of a rule: what `rules/TLxxx.md` says in its head, and its prose."""
+
+    id: str
+    name: str
+    title: str
+    impact: Impact
+    need: str
+    since: str
+    fix: str
+    subsumed_by: tuple[str, ...]
+    prose: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A rule's verdict on one engine, before severity: what a check yields.
+
+    Attributes:
+        message: the fact with its values in one clause.
+        help: the cure.
+        cases: ids of the cells that show it.
+        cause: what makes two faults of a rule the same one; equal causes merge over engines.
+        span: offsets of the construct in the template, where one is known.
+        impact: overrides the card's.
+        need: overrides the card's.
+        detail: lines of evidence for people (prompt excerpts).
+    """
+
+    message: str
+    help: str
+    cases: tuple[str, ...] = ()
+    cause: str = ""
+    span: tuple[int, int] | None = None
+    impact: Impact | None = None
+    need: str | None = None
+    detail: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A rule's verdict on a template, with the engines that show it, evidence and a remedy.
+
+    Attributes:
+        ref: the reference as typed, with `#NAME` where a named template is meant.
+        place: in the real file.
+        end: just behind the construct, in the real file.
+        span: offsets in the template for the caret; None where the finding is about the whole.
+        excerpt: the decoded template line that holds the span's start (empty without a span).
+        excerpt_line: its number in the template.
+        evidence: (case, engine) cells that anyone can re-run with `render`.
+        fingerprint: stable over edits elsewhere in the file; holds no line number.
+    """
+
+    rule: str
+    name: str
+    severity: Severity
+    message: str
+    help: str
+    ref: str
+    template: str
+    place: Place
+    end: Place
+    engines: tuple[str, ...]
+    needs: tuple[str, ...]
+    evidence: tuple[tuple[str, str], ...]
+    fingerprint: str
+    span: tuple[int, int] | None = None
+    excerpt: str = ""
+    excerpt_line: int = 0
+    detail: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NotRun:
+    """A check that gave no verdict, and why: silence is a claim, so this is said."""
+
+    rule: str
+    ref: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class EngineUse:
+    """An engine as it took part in a run."""
+
+    name: str
+    renderer: str
+    version: str
+    emulated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateUse:
+    """A template as it took part in a run."""
+
+    ref: str
+    name: str
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `lint` found."""
+
+    engines: tuple[EngineUse, ...]
+    templates: tuple[TemplateUse, ...]
+    findings: tuple[Finding, ...]
+    suppressed: tuple[Finding, ...] = ()
+    not_run: tuple[NotRun, ...] = ()
+
+    def count(self, severity: Severity) -> int:
+        """How many findings have that severity."""
+        return sum(finding.severity == severity for finding in self.findings)
