@@ -1,0 +1,35 @@
+"""A mistyped word → the known word it was probably meant for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from templatelint.errors import TemplatelintError
+
+_LISTABLE = 16  # more words than this are no help on one line
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word most like `word`, or None where none is alike."""
+    from difflib import get_close_matches  # only a mistake pays for it
+
+    folded = {candidate.lower(): candidate for candidate in known}
+    close = get_close_matches(word.lower(), folded, n=1, cutoff=0.55)
+    return folded[close[0]] if close else None
+
+
+def unknown(what: str, word: str, known: Iterable[str], *, where: str = "") -> TemplatelintError:
+    """The error for a word that is none of the `known` ones, with the nearest of them as help.
+
+    Args:
+        what: the kind of word (`engine`, `rule`).
+        word: as typed.
+        known: the words that would have been right.
+        where: what the message starts with (`pyproject.toml: `).
+    """
+    words = tuple(known)
+    match = nearest(word, words)
+    hints = [f"did you mean {match}?"] if match else []
+    if words and len(words) <= _LISTABLE:
+        hints.append("known: " + ", ".join(words))
+    return TemplatelintError(f'{where}unknown {what} "{word}"', help=" ".join(hints) or None)
