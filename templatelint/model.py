@@ -279,6 +279,7 @@ class Finding:
         span: offsets in the template for the caret; None where the finding is about the whole.
         excerpt: the decoded template line that holds the span's start (empty without a span).
         excerpt_line: its number in the template.
+        excerpt_column: where the span starts in the excerpt, counted from 1 (0 without a span).
         evidence: (case, engine) cells that anyone can re-run with `render`.
         fingerprint: stable over edits elsewhere in the file; holds no line number.
     """
@@ -299,6 +300,7 @@ class Finding:
     span: tuple[int, int] | None = None
     excerpt: str = ""
     excerpt_line: int = 0
+    excerpt_column: int = 0
     detail: tuple[str, ...] = ()
 
 
