@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from templatelint.errors import TemplatelintError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _LISTABLE = 16  # more words than this are no help on one line
 

@@ -1,0 +1,112 @@
+"""`rules/TLxxx.md` → Card: the page of each rule, and which rules a selector means."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, cast, get_args
+
+from templatelint import data
+from templatelint.model import NEEDS, Card, Impact
+from templatelint.nearest import unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+# A head holds strings and lists of strings only, a subset of TOML that a regular expression reads: importing
+# the parser of the standard library costs more at start-up than all cards together.
+_ENTRY = re.compile(r'(?P<key>[a-z-]+) = (?:"(?P<text>[^"\\]*)"|\[(?P<list>(?:"[^"\\]*"(?:, )?)*)\])')
+_FENCE = "+++\n"
+_REQUIRED = frozenset({"id", "name", "title", "impact", "need", "since", "fix"})
+_OPTIONAL = frozenset({"subsumed-by"})
+
+
+def read(path: Path) -> Card:
+    """The card in one file.
+
+    Raises:
+        ValueError: the file is no card: what is wrong with its head.
+    """
+    start, *rest = path.read_text(encoding="utf-8").split(_FENCE, 2)
+    if start or len(rest) != 2:  # noqa: PLR2004 (head and prose)
+        raise ValueError(f"{path}: the head does not stand between two lines of +++")
+    head, prose = rest
+    entries: dict[str, str | tuple[str, ...]] = {}
+    for line in head.splitlines():
+        entry = _ENTRY.fullmatch(line)
+        if entry is None:
+            raise ValueError(f"{path}: not an entry of a head: {line}")
+        listed = entry["list"]
+        entries[entry["key"]] = entry["text"] if listed is None else tuple(re.findall(r'"([^"]*)"', listed))
+    return _card(path, entries, prose.strip("\n") + "\n")
+
+
+def _card(path: Path, entries: Mapping[str, str | tuple[str, ...]], prose: str) -> Card:
+    if missing := _REQUIRED - entries.keys():
+        raise ValueError(f"{path}: the head lacks {', '.join(sorted(missing))}")
+    if surplus := entries.keys() - _REQUIRED - _OPTIONAL:
+        raise ValueError(f"{path}: the head has unknown entries {', '.join(sorted(surplus))}")
+    if wrong := sorted(
+        key for key, value in entries.items() if isinstance(value, tuple) != (key in _OPTIONAL)
+    ):
+        raise ValueError(f"{path}: a string and a list are confused in {', '.join(wrong)}")
+    texts = {key: value for key, value in entries.items() if isinstance(value, str)}
+    if texts["id"] != path.stem:
+        raise ValueError(f"{path}: holds the card of {texts['id']}")
+    if texts["impact"] not in get_args(Impact) or texts["need"] not in NEEDS:
+        raise ValueError(f"{path}: unknown impact or need: {texts['impact']} · {texts['need']}")
+    return Card(
+        id=texts["id"],
+        name=texts["name"],
+        title=texts["title"],
+        impact=cast("Impact", texts["impact"]),
+        need=texts["need"],
+        since=texts["since"],
+        fix=texts["fix"],
+        subsumed_by=tuple(entries.get("subsumed-by", ())),
+        prose=prose,
+    )
+
+
+@cache
+def all_cards() -> Mapping[str, Card]:
+    """Every card by id, in the order of the ids."""
+    files = sorted(data.folder("rules").glob("TL*.md"))
+    return MappingProxyType({path.stem: read(path) for path in files})
+
+
+def get(word: str) -> Card:
+    """The card of that id or name.
+
+    Raises:
+        TemplatelintError: there is none.
+    """
+    cards = all_cards()
+    for card in cards.values():
+        if word.lower() in {card.id.lower(), card.name}:
+            return card
+    raise unknown("rule", word, _words(cards))
+
+
+def select(word: str) -> tuple[str, ...]:
+    """The ids that an id, a prefix of ids (`TL2`) or a name means.
+
+    Raises:
+        TemplatelintError: it means none.
+    """
+    cards = all_cards()
+    upper = word.upper()
+    ids = tuple(
+        card.id
+        for card in cards.values()
+        if card.name == word.lower() or (upper.startswith("TL") and card.id.startswith(upper))
+    )
+    if not ids:
+        raise unknown("rule", word, _words(cards))
+    return ids
+
+
+def _words(cards: Mapping[str, Card]) -> list[str]:
+    return [*cards, *(card.name for card in cards.values())]
