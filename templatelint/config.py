@@ -1,0 +1,231 @@
+"""`templatelint.toml` or `[tool.templatelint]` of `pyproject.toml` → Config."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from templatelint.errors import TemplatelintError
+from templatelint.model import NEEDS, SEVERITIES, Severity
+from templatelint.nearest import unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+OWN_FILE = "templatelint.toml"
+SHARED_FILE = "pyproject.toml"
+
+
+@dataclass(frozen=True)
+class Config:
+    """What the project's file sets; None where it says nothing.
+
+    Attributes:
+        path: the file; None where there is none.
+        exclude: patterns of files not to lint, as seen from the file's folder.
+    """
+
+    path: Path | None = None
+    engine: tuple[str, ...] | None = None
+    needs: tuple[str, ...] | None = None
+    select: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] | None = None
+    min_severity: Severity | None = None
+    fail_on: Severity | None = None
+    jobs: int | None = None
+    output_format: str | None = None
+    exclude: tuple[str, ...] = ()
+    bos_token: str | None = None
+    eos_token: str | None = None
+
+    def excludes(self, path: str | Path) -> bool:
+        """Whether a pattern of `exclude` names that path, a folder above it, or its last part."""
+        if self.path is None or not self.exclude:
+            return False
+        from fnmatch import fnmatchcase
+
+        folder = self.path.parent.resolve()
+        inside = Path(path).resolve()
+        if not inside.is_relative_to(folder):
+            return False
+        relative = inside.relative_to(folder)
+        candidates = [relative, *relative.parents][:-1] if relative.parts else []
+        return any(
+            fnmatchcase(candidate.as_posix(), pattern.rstrip("/")) or fnmatchcase(candidate.name, pattern)
+            for pattern in self.exclude
+            for candidate in candidates
+        )
+
+
+# ------------------------------------------------------------------------------------ what a key may hold
+
+
+def _engines() -> Iterable[str]:
+    from templatelint.engines import ENGINES
+
+    return (*ENGINES, "all")
+
+
+def _formats() -> Iterable[str]:
+    from templatelint.report import FORMATS
+
+    return FORMATS
+
+
+@dataclass(frozen=True)
+class _Key:
+    """The kind of a key's value, and for words the ones there are."""
+
+    kind: Literal["word", "words", "count"]
+    what: str = ""
+    known: Callable[[], Iterable[str]] | None = None
+
+
+_RULES = _Key("words", "rule")
+_KEYS: Mapping[str, _Key] = {
+    "engine": _Key("words", "engine", _engines),
+    "needs": _Key("words", "need", lambda: NEEDS),
+    "select": _RULES,
+    "extend-select": _RULES,
+    "ignore": _RULES,
+    "min-severity": _Key("word", "severity", lambda: SEVERITIES),
+    "fail-on": _Key("word", "severity", lambda: SEVERITIES),
+    "jobs": _Key("count"),
+    "output-format": _Key("word", "output format", _formats),
+    "exclude": _Key("words"),
+    "bos-token": _Key("word"),
+    "eos-token": _Key("word"),
+}
+_EXPECTED = {"word": "a string", "words": "a list of strings", "count": "a whole number above 0"}
+_TYPE_NAMES = {
+    bool: "a boolean",
+    int: "a whole number",
+    float: "a number",
+    str: "a string",
+    list: "a list",
+    dict: "a table",
+}
+
+
+# ------------------------------------------------------------------------------------------------ reading
+
+
+def find(start: Path) -> Config:
+    """The config of the nearest folder upward from `start` that has one; an empty one where none has.
+
+    Raises:
+        TemplatelintError: the file cannot be read, or holds what is not known.
+    """
+    for folder in (start, *start.parents):
+        own = folder / OWN_FILE
+        if own.is_file():
+            return _config(own, _parse(own, _read(own)))
+        shared = folder / SHARED_FILE
+        if shared.is_file():
+            raw = _read(shared)
+            # most projects do not mention us: their file needs no parser
+            if b"templatelint" in raw and (table := _table(shared, _parse(shared, raw))) is not None:
+                return _config(shared, table)
+    return Config()
+
+
+def load(path: Path) -> Config:
+    """The config in a file that was named.
+
+    Raises:
+        TemplatelintError: the file cannot be read, or holds what is not known.
+    """
+    body = _parse(path, _read(path))
+    if path.name != SHARED_FILE:
+        return _config(path, body)
+    table = _table(path, body)
+    if table is None:
+        raise TemplatelintError(f"{_shown(path)}: has no table [tool.templatelint]")
+    return _config(path, table)
+
+
+def _shown(path: Path) -> str:
+    """The path as short as it can be said from here."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise TemplatelintError(f"{_shown(path)}: cannot be read: {reason}") from error
+
+
+def _parse(path: Path, raw: bytes) -> Mapping[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(raw.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise TemplatelintError(f"{_shown(path)}: not UTF-8 at byte {error.start}") from error
+    except tomllib.TOMLDecodeError as error:
+        reason = str(error)
+        raise TemplatelintError(f"{_shown(path)}: not TOML: {reason[:1].lower()}{reason[1:]}") from error
+
+
+def _table(path: Path, body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    tool = body.get("tool", {})
+    table = tool.get("templatelint") if isinstance(tool, dict) else None
+    if table is not None and not isinstance(table, dict):
+        raise TemplatelintError(f"{_shown(path)}: tool.templatelint is {_type_name(table)}, not a table")
+    return table
+
+
+def _config(path: Path, table: Mapping[str, Any]) -> Config:
+    values: dict[str, Any] = {}
+    for name, value in table.items():
+        key = _KEYS.get(name)
+        if key is None:
+            raise unknown("key", name, _KEYS, where=f"{_shown(path)}: ")
+        _check(path, name, key, value)
+        values[name.replace("-", "_")] = tuple(value) if isinstance(value, list) else value
+    return Config(path=path, **values)
+
+
+def _check(path: Path, name: str, key: _Key, value: object) -> None:
+    """Raise for a value of the wrong type, or a word that is not known."""
+    if key.kind == "count":
+        right = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    elif key.kind == "word":
+        right = isinstance(value, str)
+    else:
+        right = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if not right:
+        shown = str(value) if key.kind == "count" and isinstance(value, int) else _type_name(value)
+        example = f'write {name} = ["{value}"]' if key.kind == "words" and isinstance(value, str) else None
+        raise TemplatelintError(
+            f'{_shown(path)}: "{name}" is {shown}, not {_EXPECTED[key.kind]}', help=example
+        )
+    words = cast("list[str]", [value] if isinstance(value, str) else value)
+    if key is _RULES:
+        _check_rules(path, words)
+    elif key.known is not None:
+        known = tuple(key.known())
+        for word in words:
+            if word not in known:
+                raise unknown(key.what, word, known, where=f'{_shown(path)}: "{name}": ')
+
+
+def _check_rules(path: Path, words: Iterable[str]) -> None:
+    from templatelint import cards
+
+    for word in words:
+        try:
+            cards.select(word)
+        except TemplatelintError as error:
+            raise TemplatelintError(f"{_shown(path)}: {error.message}", help=error.help) from error
+
+
+def _type_name(value: object) -> str:
+    if isinstance(value, list) and any(not isinstance(item, str) for item in value):
+        return "a list with something else than strings"
+    return _TYPE_NAMES.get(type(value), "a date or time")
