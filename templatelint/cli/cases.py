@@ -1,0 +1,81 @@
+"""`cases`: the canonical conversations, listed or shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from templatelint.cli import CLEAN, Command, output
+from templatelint.cli.options import Session, common
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from templatelint.model import Case
+
+
+@click.command(cls=Command, examples=("templatelint cases", "templatelint cases chat-basic --output-format json"))
+@click.argument("case", metavar="[ID]", required=False)
+@common(("text", "json", "jsonl"))
+def command(session: Session, case: str | None) -> int:
+    """List the canonical conversations, or show one; ID+VARIANT names a variant of one."""
+    from templatelint import cases
+
+    chosen = list(cases.all_cases().values()) if case is None else [cases.get(case)]
+    if session.output_format in {"json", "jsonl"}:
+        rows = [_object(case) for case in chosen]
+        session.write(output.as_json(rows, "cases", lines=session.output_format == "jsonl"))
+    elif case is None:
+        session.write(_index(session, chosen))
+    else:
+        session.write(_page(session, chosen[0]))
+    return CLEAN
+
+
+def request_body(case: Case) -> dict[str, Any]:
+    """The case's request as the body of a chat-completions call; what it leaves at its default is absent."""
+    request = case.request
+    body: dict[str, Any] = {"messages": list(request.messages)}
+    if request.tools is not None:
+        body["tools"] = list(request.tools)
+    if request.documents is not None:
+        body["documents"] = list(request.documents)
+    if not request.add_generation_prompt:
+        body["add_generation_prompt"] = False
+    if request.continue_final_message is not False:
+        body["continue_final_message"] = request.continue_final_message
+    if request.variables:
+        body["chat_template_kwargs"] = {**request.variables}
+    return {**body, **request.extra}
+
+
+def _object(case: Case) -> dict[str, Any]:
+    return {
+        "id": case.id,
+        "isolates": case.isolates,
+        "request": request_body(case),
+        "marks": {**case.marks},
+        "form": case.form,
+        "day": case.day,
+    }
+
+
+def _index(session: Session, chosen: Sequence[Case]) -> Iterator[str]:
+    pad = max((len(case.id) for case in chosen), default=0)
+    for case in chosen:
+        yield f"{session.paint(f'{case.id:<{pad}}', 'bold')}  {case.isolates}\n"
+
+
+def _page(session: Session, case: Case) -> Iterator[str]:
+    import json
+
+    from templatelint.report.terminal import visible_block
+
+    yield f"{session.paint(case.id, 'bold')}: {case.isolates}\n\n"
+    yield visible_block(json.dumps(request_body(case), indent=2, ensure_ascii=False)) + "\n"
+    if case.marks:
+        yield "\nmarks\n"
+        pad = max(len(name) for name in case.marks)
+        for name, text in case.marks.items():
+            yield f"  {name:<{pad}}  {text}\n"

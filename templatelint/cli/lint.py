@@ -1,0 +1,179 @@
+"""`lint`: references → findings, and the exit code that they deserve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from templatelint.cli import CLEAN, FINDINGS, NO_ANSWER, Command
+from templatelint.cli.options import Session, Word, common, engines, split, token_options
+from templatelint.model import NEEDS, SEVERITIES, Severity
+from templatelint.report import FORMATS
+
+if TYPE_CHECKING:
+    from templatelint.cli.references import Read
+    from templatelint.config import Config
+    from templatelint.lint import Options
+    from templatelint.model import Report
+
+_PEOPLE = frozenset({"full", "concise"})
+_severity = Word("severity", lambda: SEVERITIES)
+
+
+@dataclass(frozen=True)
+class _Flags:
+    """The command's own options as typed; empty or None where they were not."""
+
+    engine: tuple[str, ...]
+    needs: tuple[str, ...]
+    select: tuple[str, ...]
+    extend_select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    min_severity: Severity | None
+    fail_on: Severity | None
+    exit_zero: bool
+    statistics: bool
+    jobs: int | None
+    stdin_filename: str | None
+    bos_token: str | None
+    eos_token: str | None
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        "templatelint lint chat_template.jinja --engine transformers",
+        "templatelint lint model/ --needs tools,system --output-format concise",
+    ),
+)
+@click.argument("refs", metavar="REF...", nargs=-1, required=True)
+@click.option(
+    "--engine",
+    multiple=True,
+    type=Word("engine", engines, metavar="ENGINE"),
+    callback=split,
+    help="Judge on this engine; may be repeated, or `all`.  [default: transformers, llama.cpp, vllm, sglang]",
+)
+@click.option(
+    "--needs",
+    multiple=True,
+    type=Word("need", lambda: NEEDS, metavar="NEED,..."),
+    callback=split,
+    help=f"What the client relies on, instead of what the template suggests: {', '.join(NEEDS)}.",
+)
+@click.option("--select", multiple=True, metavar="RULE,...", callback=split, help="Only these ids, prefixes or names.")
+@click.option("--extend-select", multiple=True, metavar="RULE,...", callback=split, help="These too.")
+@click.option("--ignore", multiple=True, metavar="RULE,...", callback=split, help="Not these.")
+@click.option("--min-severity", type=_severity, help="Show no less.  [default: warning]")
+@click.option("--fail-on", type=_severity, help="Exit 1 from this severity on.  [default: error]")
+@click.option("--exit-zero", is_flag=True, help="Exit 0 in spite of findings.")
+@click.option("--statistics", is_flag=True, help="Count the findings by rule.")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Work in N processes.  [default: by cores]")
+@click.option("--stdin-filename", metavar="FILE", help="What the text on stdin is, for the REF -.")
+@token_options
+@common(FORMATS)
+def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
+    """Judge templates by what engines make of them.
+
+    Exits 0 when clean, 1 with findings, and 2 when a REF cannot be read.
+    """
+    from templatelint.cli import references
+    from templatelint.lint import lint
+
+    flags = _Flags(**values)
+    config = session.config
+    options = _options(flags, config)
+    wanted = [ref for ref in refs if not config.excludes(flags.stdin_filename or ref if ref == "-" else ref)]
+    if not wanted:
+        session.note(f"nothing to judge: {config.path} excludes every reference")
+    read = references.read(
+        wanted,
+        stdin_filename=flags.stdin_filename,
+        bos_token=flags.bos_token if flags.bos_token is not None else config.bos_token,
+        eos_token=flags.eos_token if flags.eos_token is not None else config.eos_token,
+    )
+    for row in read.unreadable:
+        session.error(row.message, row.help)
+    report = lint([model for _, model in read.models], options)
+    fail_on = flags.fail_on or config.fail_on or "error"
+    code = _exit_code(report, read, fail_on, exit_zero=flags.exit_zero)
+    _write(session, report, read, flags, code)
+    return code
+
+
+def _options(flags: _Flags, config: Config) -> Options:
+    """Flags over settings, checked."""
+    from templatelint import engines
+    from templatelint.lint import Options
+
+    named = flags.engine or config.engine or ()
+    if "all" in named:
+        named = tuple(engines.available())
+    select, extend, ignore = _selection(flags, config)
+    return Options(
+        engines=tuple(dict.fromkeys(named)),
+        needs=flags.needs or config.needs,
+        select=select,
+        extend_select=extend,
+        ignore=ignore,
+        jobs=flags.jobs or config.jobs or 0,
+    )
+
+
+def _selection(flags: _Flags, config: Config) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Which rules: `--select` replaces what the settings say, the other two come on top of it and win."""
+    typed = (flags.select, flags.extend_select, flags.ignore)
+    if not any(typed):  # the settings were checked as they were read
+        return config.select or (), config.extend_select or (), config.ignore or ()
+    from templatelint import cards
+
+    select, extend, ignore = (tuple(rule for word in words for rule in cards.select(word)) for words in typed)
+    if select:
+        return select, extend, ignore
+    ignored = {rule for word in config.ignore or () for rule in cards.select(word)} - set(extend)
+    return config.select or (), (*(config.extend_select or ()), *extend), (*sorted(ignored), *ignore)
+
+
+def _exit_code(report: Report, read: Read, fail_on: Severity, *, exit_zero: bool) -> int:
+    if read.unreadable:
+        return NO_ANSWER
+    failing = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
+    return FINDINGS if not exit_zero and any(report.count(severity) for severity in failing) else CLEAN
+
+
+def _write(session: Session, report: Report, read: Read, flags: _Flags, code: int) -> None:
+    from templatelint import report as reports
+
+    form = session.output_format or session.config.output_format or "full"
+    if form in _PEOPLE and not read.models:
+        return  # the errors have said it all
+    setting = reports.Setting(
+        exit_code=code,
+        unreadable=read.unreadable,
+        remarks=tuple(read.remarks()),
+        replay=_replay(flags),
+        least=_least(session, flags),
+        quiet=session.quiet,
+        verbose=session.verbose,
+        statistics=flags.statistics,
+        paint=session.paint,
+        columns=session.columns,
+    )
+    session.write(reports.write(form, report, setting))
+
+
+def _least(session: Session, flags: _Flags) -> Severity:
+    """What is shown: as asked, and never less than what decides the exit code."""
+    asked = flags.min_severity or session.config.min_severity
+    if asked is not None:
+        return asked
+    note = session.verbose or "note" in {flags.fail_on, session.config.fail_on}
+    return "note" if note else "warning"
+
+
+def _replay(flags: _Flags) -> tuple[str, ...]:
+    """The flags that `render` needs to show the same cells."""
+    given = (("--bos-token", flags.bos_token), ("--eos-token", flags.eos_token))
+    return tuple(word for flag, value in given if value is not None for word in (flag, value))

@@ -1,0 +1,202 @@
+"""What the commands' options have in common: the shared ones, and types that name the nearest word."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from functools import cached_property, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+
+from templatelint.cli import CommonOption, output
+from templatelint.nearest import unknown
+from templatelint.report.terminal import ColorChoice, Paint, columns, wants_color
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from templatelint.config import Config
+
+    Command = TypeVar("Command", bound=Callable[..., Any])
+    WordType = click.ParamType[str]
+else:
+    WordType = click.ParamType  # no generic in older versions of click
+
+
+@dataclass(frozen=True)
+class Session:
+    """The options that every command has, and what follows from them.
+
+    Attributes:
+        output_format: as typed; None where the command's default holds.
+        offline: nothing may be fetched.
+    """
+
+    output_format: str | None
+    output_file: Path | None
+    color: ColorChoice
+    quiet: bool
+    verbose: bool
+    config_file: Path | None
+    isolated: bool
+    offline: bool
+
+    @cached_property
+    def config(self) -> Config:
+        """The project's settings, or none where `--isolated` says so."""
+        from templatelint import config
+
+        if self.config_file is not None:
+            return config.load(self.config_file)
+        return config.Config() if self.isolated else config.find(Path.cwd())
+
+    @property
+    def terminal(self) -> bool:
+        """Whether a person will read the result as it comes."""
+        return self.output_file is None and sys.stdout.isatty()
+
+    @property
+    def paint(self) -> Paint:
+        """Colour for the result."""
+        return Paint(wants_color(sys.stdout if self.output_file is None else None, self.color))
+
+    @property
+    def columns(self) -> int:
+        """The width that the result is written for."""
+        return columns(sys.stdout if self.output_file is None else None)
+
+    def write(self, pieces: Iterable[str]) -> None:
+        """Write the result where it is wanted, exactly."""
+        if self.output_file is None:
+            output.to_stdout(pieces, color=self.paint.on)
+        else:
+            output.to_file(self.output_file, pieces)
+
+    def note(self, text: str) -> None:
+        """Tell something beside the result, unless nothing but the result is wanted."""
+        if not self.quiet:
+            output.note(text)
+
+    def error(self, message: str, cure: str | None = None) -> None:
+        """Tell a failure that does not end the run."""
+        output.error(message, cure, self.color)
+
+
+class Word(WordType):
+    """One of some words; another is an error that names the nearest."""
+
+    name = "word"
+
+    def __init__(self, what: str, known: Callable[[], Iterable[str]], metavar: str | None = None) -> None:
+        self.what = what
+        self.known = known
+        self.metavar = metavar
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """How `--help` shows the value."""
+        del param, ctx  # click's interface, of old and new
+        return self.metavar or "[" + "|".join(self.known()) + "]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The word, or the words between commas, each checked."""
+        del param, ctx
+        known = tuple(self.known())
+        for word in str(value).split(","):
+            if word.strip() not in known:
+                raise unknown(self.what, word.strip(), known)
+        return str(value)
+
+
+def split(ctx: click.Context, param: click.Parameter, values: Iterable[str]) -> tuple[str, ...]:
+    """The callback of an option that may be repeated and may hold several words between commas."""
+    del ctx, param
+    return tuple(word.strip() for value in values for word in value.split(",") if word.strip())
+
+
+def engines() -> Iterable[str]:
+    """The engine ids that a user may type."""
+    from templatelint.engines import ENGINES
+
+    return (*ENGINES, "all")
+
+
+def _session(values: Mapping[str, Any]) -> Session:
+    session = Session(**values)
+    if session.config_file is not None:
+        _ = session.config  # named: read and checked also where nothing of it is used
+    return session
+
+
+_SHARED = (
+    "output_format",
+    "output_file",
+    "color",
+    "quiet",
+    "verbose",
+    "config_file",
+    "isolated",
+    "offline",
+)
+
+
+def common(formats: Iterable[str]) -> Callable[[Command], Command]:
+    """Give a command the options that all have; it receives them as its first argument, a Session."""
+
+    def decorate(function: Command) -> Command:
+        @wraps(function)
+        def with_session(**values: Any) -> Any:
+            shared = {name: values.pop(name) for name in _SHARED}
+            return function(_session(shared), **values)
+
+        decorated: Any = with_session
+        for option in reversed(_options(tuple(formats))):
+            decorated = option(decorated)
+        return cast("Command", decorated)
+
+    return decorate
+
+
+def _options(formats: tuple[str, ...]) -> list[Callable[[Any], Any]]:
+    file = click.Path(path_type=Path)
+    return [
+        click.option(
+            "--output-format",
+            cls=CommonOption,
+            type=Word("output format", lambda: formats, metavar="FORMAT"),
+            help=f"One of: {', '.join(formats)}.",
+        ),
+        click.option("-o", "--output-file", cls=CommonOption, type=file, metavar="FILE", help="Write the result here."),
+        click.option(
+            "--color",
+            cls=CommonOption,
+            default="auto",
+            type=Word("colour choice", lambda: ("auto", "always", "never"), metavar="WHEN"),
+            help="auto, always or never; NO_COLOR and FORCE_COLOR are honoured.",
+        ),
+        click.option("-q", "--quiet", cls=CommonOption, is_flag=True, help="Print the result, nothing else."),
+        click.option("-v", "--verbose", cls=CommonOption, is_flag=True, help="Print more."),
+        click.option(
+            "--config",
+            "config_file",
+            cls=CommonOption,
+            type=file,
+            metavar="FILE",
+            help="Settings, instead of templatelint.toml or pyproject.toml.",
+        ),
+        click.option("--isolated", cls=CommonOption, is_flag=True, help="Read no settings file."),
+        click.option("--offline", cls=CommonOption, is_flag=True, help="Fetch nothing."),
+    ]
+
+
+def token_options(function: Command) -> Command:
+    """Give a command `--bos-token` and `--eos-token`."""
+    decorated: Any = function
+    for name, assumed in (("eos", "</s>"), ("bos", "<s>")):
+        decorated = click.option(
+            f"--{name}-token",
+            metavar="TOKEN",
+            help=f"{name.upper()} for bare template files.  [default: {assumed}]",
+        )(decorated)
+    return cast("Command", decorated)
