@@ -1,0 +1,142 @@
+"""What the user types → Model: one module a kind of place that templates are found in."""
+
+from __future__ import annotations
+
+import re
+import stat
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from templatelint.errors import TemplatelintError
+from templatelint.nearest import nearest
+from templatelint.sources import opening
+
+if TYPE_CHECKING:
+    from templatelint.model import Model
+
+_SCHEME = re.compile(r"(hf|https?|ollama|server):", re.IGNORECASE)
+_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[^\s:#]+)?(:[\w.-]+)?")
+_FILE_ENDINGS = (".jinja", ".jinja2", ".j2", ".json", ".gguf", ".txt")
+_MAX_NAMES = 5000  # of a folder, looked through for the nearest
+_GGUF = b"GGUF"
+
+
+def resolve(
+    ref: str, *, stdin_filename: str | None = None, bos_token: str | None = None, eos_token: str | None = None
+) -> Model:
+    """The model that a reference names.
+
+    Args:
+        ref: path of a template file, a JSON config, a GGUF or a folder, or `-`; `#NAME` behind it picks a template.
+        stdin_filename: what standard input is called; decides its kind.
+        bos_token: BOS of a bare template file, `""` for none; None leaves the assumption.
+        eos_token: EOS of a bare template file, likewise.
+
+    Returns:
+        The model. With `#NAME` it has that one template and is `picked`.
+
+    Raises:
+        TemplatelintError: nothing is there, or it cannot be read as what it is.
+    """
+    path, name = _split(ref)
+    if path == "-":
+        from templatelint.sources import stdin
+
+        model = stdin.resolve(stdin_filename)
+    else:
+        model = _resolve_path(path)
+    model = _with_tokens(model, {"bos_token": bos_token, "eos_token": eos_token})
+    return model if name is None else _pick(model, name)
+
+
+def _split(ref: str) -> tuple[str, str | None]:
+    """A reference as path and template name; a path that exists with `#` in its name stays whole."""
+    if not ref:
+        raise TemplatelintError("the reference is empty")
+    if "#" not in ref or opening.status(ref) is not None:
+        return ref, None
+    path, _, name = ref.rpartition("#")
+    return path, name
+
+
+def _resolve_path(path: str) -> Model:
+    found = opening.status(path)
+    if found is None:
+        raise _missing(path)
+    if stat.S_ISDIR(found.st_mode):
+        from templatelint.sources import folder
+
+        return folder.resolve(path)
+    ending = path.lower()
+    if ending.endswith(".gguf") or opening.read_head(path, len(_GGUF)) == _GGUF:
+        from templatelint.sources import gguf
+
+        return gguf.resolve(path)
+    if ending.endswith(".json"):
+        from templatelint.sources import config_json
+
+        return config_json.resolve(path)
+    from templatelint.sources import file
+
+    return file.resolve(path)
+
+
+def _pick(model: Model, name: str) -> Model:
+    template = model.template(name)
+    if template is not None:
+        return replace(model, templates=(template,), picked=True)
+    names = [template.name for template in model.templates]
+    close = nearest(name, names)
+    hints = [f"did you mean {model.ref}#{close}?"] if close else []
+    hints.append("it has " + (", ".join(names) if names else "no template"))
+    raise TemplatelintError(f'no template "{name}" in {model.ref}', help="; ".join(hints))
+
+
+def _with_tokens(model: Model, given: dict[str, str | None]) -> Model:
+    """The model with the special tokens that the user set, where the files say nothing of them."""
+    chosen = {token: text for token, text in given.items() if text is not None}
+    if not chosen:
+        return model
+    if not model.tokenizer.assumed:
+        options = ", ".join(f"--{token.replace('_', '-')}" for token in chosen)
+        return replace(
+            model,
+            notes=(*model.notes, f"{options} not applied: the model's own files say which tokens it has"),
+        )
+    special = {token: text for token, text in {**model.tokenizer.special_tokens, **chosen}.items() if text}
+    # What the user set both of is no assumption of ours any more.
+    tokenizer = replace(model.tokenizer, special_tokens=special, assumed=len(chosen) < len(given))
+    return replace(model, tokenizer=tokenizer)
+
+
+# ------------------------------------------------------------------------------- nothing there
+
+
+def _missing(path: str) -> TemplatelintError:
+    if _SCHEME.match(path) or _is_repository(path):
+        return TemplatelintError(
+            f"{path}: remote references are not supported in this version",
+            help="download the file or the model folder and give its path",
+        )
+    folder = Path(path).parent
+    if opening.status(str(folder)) is None:
+        return TemplatelintError(f"no such file: {path}", help=f"there is no folder {folder}")
+    close = nearest(Path(path).name, _some_names(folder))
+    return TemplatelintError(f"no such file: {path}", help=f"did you mean {folder / close}?" if close else None)
+
+
+def _is_repository(path: str) -> bool:
+    """Whether a path that does not exist is rather the name of a model on the Hub."""
+    if not _REPOSITORY.fullmatch(path) or path.lower().endswith(_FILE_ENDINGS):
+        return False
+    return not Path(path.split("/", 1)[0]).is_dir()
+
+
+def _some_names(folder: Path) -> list[str]:
+    from itertools import islice
+
+    try:
+        return [entry.name for entry in islice(folder.iterdir(), _MAX_NAMES)]
+    except OSError:
+        return []

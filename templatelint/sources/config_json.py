@@ -1,0 +1,94 @@
+"""A JSON file that carries templates (`tokenizer_config.json` and its like) → Model, with their places."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from templatelint.errors import TemplatelintError
+from templatelint.model import Model, Origin, Template
+from templatelint.sources import json_object, opening, tokens
+from templatelint.sources.file import ASSUMED
+from templatelint.sources.json_positions import locate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_KEY = "chat_template"
+
+
+def resolve(path: str) -> Model:
+    """The model behind one JSON file; files beside it lend their special tokens, never a template.
+
+    Raises:
+        TemplatelintError: it cannot be read, is no JSON object, or holds something else where templates go.
+    """
+    text, data = json_object.read(path)
+    folder = str(Path(path).parent)
+    model = from_data(text, data, path, kind="config", folder=folder)
+    jinja = str(Path(folder, "chat_template.jinja"))
+    if tokens.is_tokenizer_config(data, path) and opening.is_file(jinja):
+        model = replace(model, notes=(*model.notes, f"transformers takes the template from {jinja} instead"))
+    return model
+
+
+def from_data(text: str, data: Mapping[str, Any], path: str, *, kind: str, folder: str | None) -> Model:
+    """The model behind a parsed JSON file.
+
+    Args:
+        text: the whole text of the file.
+        data: what it parses to.
+        path: what the user calls the file.
+        kind: `config` or `stdin`.
+        folder: where the files that belong to it stand; None where there are none.
+    """
+    found = templates(text, data, path)
+    if tokens.is_tokenizer_config(data, path):
+        tokenizer, notes = tokens.read_tokenizer(data, folder)
+        return Model(path, kind, found, tokenizer, notes=notes)
+    config = str(Path(folder, "tokenizer_config.json")) if folder is not None else ""
+    if config and opening.is_file(config):
+        tokenizer, notes = tokens.read_tokenizer(json_object.read(config)[1], folder)
+        return Model(path, kind, found, tokenizer, notes=(f"special tokens are those of {config}", *notes))
+    return Model(path, kind, found, ASSUMED)
+
+
+def templates(text: str, data: Mapping[str, Any], path: str) -> tuple[Template, ...]:
+    """The templates of a parsed JSON file, in its order.
+
+    `chat_template` is a string (named `default`), a list of `{name, template}` objects or an object of names; of
+    equal names the last one counts, as for transformers. Null, or none at all, is no template.
+    """
+    value = data.get(_KEY)
+    if value is None:
+        return ()
+    found = {name: _template(name, source, text, steps, path) for name, source, steps in _entries(value, path)}
+    return tuple(found.values())
+
+
+def _entries(value: Any, path: str) -> list[tuple[str, Any, tuple[str | int, ...]]]:
+    """Name, source and position of each template in the value of `chat_template`."""
+    if isinstance(value, str):
+        return [("default", value, (_KEY,))]
+    if isinstance(value, dict):
+        return [(name, source, (_KEY, name)) for name, source in value.items()]
+    if not isinstance(value, list):
+        kind = json_object.type_name(value)
+        raise TemplatelintError(f"{path}: {_KEY} is {kind}, not a string or a list of named templates")
+    entries: list[tuple[str, Any, tuple[str | int, ...]]] = []
+    for index, entry in enumerate(value):
+        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str) or "template" not in entry:
+            raise TemplatelintError(f'{path}: {_KEY}[{index}] is no object with a "name" and a "template"')
+        entries.append((entry["name"], entry["template"], (_KEY, index, "template")))
+    return entries
+
+
+def _template(name: str, source: Any, text: str, steps: tuple[str | int, ...], path: str) -> Template:
+    if not isinstance(source, str):
+        kind = json_object.type_name(source)
+        raise TemplatelintError(f'{path}: the template "{name}" is {kind}, not a string')
+    size = len(source.encode("utf-8", "surrogatepass"))
+    if size > opening.MAX_TEMPLATE:
+        raise opening.too_large(f'{path}: the template "{name}"', size, opening.MAX_TEMPLATE, "a template")
+    return Template(name, source, Origin(path, text, locate(text, steps) + 1, escaped=True))

@@ -1,0 +1,175 @@
+"""A model folder (HF snapshot, MLX model, GGUF download) → Model, its files ranked as transformers does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from templatelint.errors import TemplatelintError
+from templatelint.model import Model, Template
+from templatelint.sources import config_json, file, json_object, opening, tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_JINJA = "chat_template.jinja"
+_ADDITIONAL = "additional_chat_templates"
+_CONFIG = "tokenizer_config.json"
+_PROCESSOR = "processor_config.json"
+_LEGACY = "chat_template.json"
+# With one of these a folder is what transformers loads, whatever GGUFs stand beside it.
+_TOKENIZER_FILES = (_JINJA, _ADDITIONAL, _CONFIG, _PROCESSOR, _LEGACY, "tokenizer.json", "tokenizer.model")
+_MODEL_FILES = ("config.json", "generation_config.json", "special_tokens_map.json")
+_SHARD = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.IGNORECASE)
+# GGUFs that go along with a model and carry no template.
+_COMPANION = re.compile(r"(.*[-_.])?(mmproj|imatrix)\b.*", re.IGNORECASE)
+
+
+def resolve(path: str) -> Model:
+    """The model that a folder holds; it may carry no template.
+
+    Raises:
+        TemplatelintError: no model files, several unrelated GGUFs, or a file that decides cannot be read.
+    """
+    names = _names(path)
+    if not names.intersection(_TOKENIZER_FILES):
+        weights = sorted(name for name in names if name.lower().endswith(".gguf"))
+        if weights:
+            return _gguf(path, weights)
+        if not names.intersection(_MODEL_FILES) and not any(name.endswith(".safetensors") for name in names):
+            raise _no_model(path, names)
+    config_path = str(Path(path, _CONFIG))
+    config_text, config = _read(config_path)
+    templates, notes = _templates(path, config_json.templates(config_text, config, config_path))
+    tokenizer, unread = tokens.read_tokenizer(config, path)
+    return Model(path, "folder", templates, tokenizer, _metadata(path), notes=(*notes, *unread))
+
+
+def first_shard(name: str) -> str | None:
+    """The first file of the split that `name` belongs to, by the naming that llama.cpp asks for."""
+    shard = _SHARD.fullmatch(name)
+    return f"{shard['stem']}-00001-of-{shard['count']}.gguf" if shard else None
+
+
+def _names(path: str) -> frozenset[str]:
+    try:
+        return frozenset(entry.name for entry in Path(path).iterdir())
+    except OSError as error:
+        raise opening.refused(path, error) from error
+
+
+def _read(path: str) -> tuple[str, Mapping[str, Any]]:
+    return json_object.read(path) if opening.is_file(path) else ("", {})
+
+
+# ------------------------------------------------------------------------------- which template
+
+
+def _templates(path: str, listed: tuple[Template, ...]) -> tuple[tuple[Template, ...], list[str]]:
+    """The templates in force, and what the user ought to know about those that are not.
+
+    Args:
+        path: the folder.
+        listed: the templates of its `tokenizer_config.json`.
+    """
+    files = _template_files(path)
+    processor, notes = _processor_templates(path, files)
+    templates = files or listed
+    if files and listed and not _same(files, listed):
+        notes.append(f"transformers ignores the template in {_where(listed)}, which is not that of {_where(files)}")
+    if processor and not templates:
+        notes.append(f"only the processor has a template, in {_where(processor)}")
+        return processor, notes
+    if processor and not _same(processor, templates):
+        used, other = _where(templates), _where(processor)
+        notes.append(f"the processor has another template, in {other}; taken is the tokenizer's, in {used}")
+    return templates, notes
+
+
+def _template_files(path: str) -> tuple[Template, ...]:
+    """`chat_template.jinja` and `additional_chat_templates/*.jinja`: together they replace all others."""
+    found = {}
+    default = str(Path(path, _JINJA))
+    if opening.is_file(default):
+        found["default"] = file.template(default, "default")
+    additional = Path(path, _ADDITIONAL)
+    for entry in sorted(_names(str(additional))) if additional.is_dir() else ():
+        name, additional_file = entry.removesuffix(".jinja"), str(additional / entry)
+        if name and name != entry and opening.is_file(additional_file):
+            found[name] = file.template(additional_file, name)
+    return tuple(found.values())
+
+
+def _processor_templates(path: str, files: tuple[Template, ...]) -> tuple[tuple[Template, ...], list[str]]:
+    """The templates of transformers' processor, where they are not those of the `.jinja` files."""
+    notes: list[str] = []
+    for name in (_PROCESSOR, _LEGACY):
+        found = str(Path(path, name))
+        try:
+            templates = config_json.templates(*_read(found), found)
+        except TemplatelintError as error:
+            notes.append(f"left out: {error.message}")
+            continue
+        if not templates:
+            continue
+        if name == _LEGACY and any(template.name != "default" for template in files):
+            notes.append(f"transformers' processor refuses this folder: it has both {name} and {_ADDITIONAL}/")
+        return templates, notes
+    return (), notes
+
+
+def _same(left: Iterable[Template], right: Iterable[Template]) -> bool:
+    # Readers turn CRLF into LF: a difference in newlines alone is none.
+    return _texts(left) == _texts(right)
+
+
+def _texts(templates: Iterable[Template]) -> dict[str, str]:
+    return {template.name: template.source.replace("\r\n", "\n") for template in templates}
+
+
+def _where(templates: tuple[Template, ...]) -> str:
+    return templates[0].origin.path
+
+
+# ------------------------------------------------------------------------------- other files
+
+
+def _metadata(path: str) -> dict[str, Any]:
+    """What `config.json` says about the model; nothing depends on it, so an unreadable one is no error."""
+    try:
+        _, config = _read(str(Path(path, "config.json")))
+    except TemplatelintError:
+        return {}
+    return {key: config[key] for key in ("model_type", "architectures", "transformers_version") if key in config}
+
+
+def _gguf(path: str, weights: list[str]) -> Model:
+    from templatelint.sources import gguf
+
+    main = [name for name in weights if not _COMPANION.fullmatch(name)] or weights
+    models = sorted({first_shard(name) or name for name in main})
+    if len(models) > 1:
+        raise TemplatelintError(f"{path} holds {len(models)} GGUF models: {_listed(models)}", help="name one of them")
+    return gguf.resolve(str(Path(path, models[0])), ref=path)
+
+
+def _no_model(path: str, names: frozenset[str]) -> TemplatelintError:
+    if "snapshots" in names:  # a repository of the Hub's cache: its revisions stand one level down
+        revisions = sorted(_names(str(Path(path, "snapshots"))))
+        return TemplatelintError(
+            f"{path} is a cache of {len(revisions)} revisions, not a model folder",
+            help="name one of them" + "".join(f": {Path(path, 'snapshots', name)}" for name in revisions[:1]),
+        )
+    templates = sorted(name for name in names if name.endswith((".jinja", ".jinja2", ".j2")))
+    if templates:
+        return TemplatelintError(
+            f"{path} is no model folder: it holds {len(templates)} template files and no tokenizer",
+            help=f"name the files: {Path(path, templates[0])}",
+        )
+    return TemplatelintError(f"{path} is no model folder: it has no {_CONFIG}, no {_JINJA} and no .gguf")
+
+
+def _listed(names: list[str], most: int = 6) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -1,0 +1,123 @@
+"""A GGUF file → Model with its templates, special tokens and where it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from templatelint.errors import TemplatelintError
+from templatelint.model import Model, Origin, Template, Tokenizer
+from templatelint.sources import opening
+from templatelint.sources.gguf_header import Header, read_header
+
+if TYPE_CHECKING:
+    from io import FileIO
+
+_GGML = "tokenizer.ggml."
+# transformers' name of a special token → GGUF's; the format spells "seperator" so.
+_SPECIAL = {
+    "bos_token": "bos",
+    "eos_token": "eos",
+    "unk_token": "unknown",
+    "sep_token": "seperator",
+    "pad_token": "padding",
+    "cls_token": "cls",
+    "mask_token": "mask",
+    "eot_token": "eot",
+    "eom_token": "eom",
+}
+_ENDS = ("eos_token", "eot_token", "eom_token")
+_UNNAMED = ("eot_token", "eom_token")  # facts, not variables that a template is given
+_IDS = {token: f"{_GGML}{name}_token_id" for token, name in _SPECIAL.items()}
+
+
+def resolve(path: str, *, ref: str | None = None) -> Model:
+    """The model behind a GGUF file; of a split, behind its first shard.
+
+    Args:
+        path: the file.
+        ref: the reference as typed, where that is not the path.
+
+    Raises:
+        TemplatelintError: no GGUF, cut short, damaged, or a later shard of a split.
+    """
+    with opening.open_regular(path) as (handle, size):
+        header = read_header(_File(handle, size), path, tuple(_IDS.values()))
+    return from_header(header, path, ref or path)
+
+
+def from_header(header: Header, path: str, ref: str) -> Model:
+    """The model that a header describes."""
+    _require_first_shard(header, path)
+    templates = tuple(
+        Template(name, source, Origin(path, source, locatable=False)) for name, source in _default_first(header)
+    )
+    notes = [f"{key} is ignored: tokenizer.chat_template has the same name" for key in header.shadowed]
+    notes += _unresolved(header)
+    return Model(ref, "gguf", templates, _tokenizer(header), _metadata(header), local=False, notes=tuple(notes))
+
+
+def _default_first(header: Header) -> list[tuple[str, str]]:
+    return sorted(header.templates.items(), key=lambda item: item[0] != "default")
+
+
+def _tokenizer(header: Header) -> Tokenizer:
+    texts = {token: header.token_texts[key] for token, key in _IDS.items() if key in header.token_texts}
+    values = header.values
+    facts = {key: value for key, value in values.items() if key.startswith(_GGML)}
+    facts |= {token: texts[token] for token in _UNNAMED if token in texts}
+    if header.vocabulary is not None:
+        facts["vocabulary"] = header.vocabulary
+    return Tokenizer(
+        special_tokens={token: text for token, text in texts.items() if token not in _UNNAMED},
+        add_bos=_flag(values, f"{_GGML}add_bos_token"),
+        add_eos=_flag(values, f"{_GGML}add_eos_token"),
+        stop_tokens=tuple(dict.fromkeys(texts[token] for token in _ENDS if token in texts)),
+        facts=facts,
+    )
+
+
+def _metadata(header: Header) -> dict[str, Any]:
+    found = {key: value for key, value in header.values.items() if not key.startswith(_GGML)}
+    return {"gguf.version": header.version, "gguf.byte_order": header.byte_order, **found}
+
+
+def _unresolved(header: Header) -> list[str]:
+    """Special tokens that the file names by an id which its vocabulary does not have."""
+    notes = []
+    for key in _IDS.values():
+        if key in header.values and key not in header.token_texts:
+            inside = "no vocabulary" if header.vocabulary is None else f"{header.vocabulary:,} tokens"
+            notes.append(f"{key} is {header.values[key]}, and the file has {inside}: that token stays unset")
+    return notes
+
+
+def _flag(values: Any, key: str) -> bool | None:
+    value = values.get(key)
+    return bool(value) if isinstance(value, (bool, int)) else None
+
+
+def _require_first_shard(header: Header, path: str) -> None:
+    number, count = header.values.get("split.no", 0), header.values.get("split.count", 0)
+    if not isinstance(number, int) or number <= 0:
+        return
+    from templatelint.sources.folder import first_shard
+
+    first = first_shard(Path(path).name)
+    where = Path(path).with_name(first) if first else "the file whose name has 00001"
+    raise TemplatelintError(
+        f"{path} is shard {number + 1} of {count} and carries no template", help=f"give the first: {where}"
+    )
+
+
+@dataclass(frozen=True)
+class _File:
+    """An open local file as a source of bytes."""
+
+    handle: FileIO
+    size: int
+
+    def read(self, offset: int, count: int) -> bytes:
+        self.handle.seek(offset)
+        return self.handle.read(count) or b""

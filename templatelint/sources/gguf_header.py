@@ -1,0 +1,365 @@
+"""Bytes of a GGUF file, read where needed → its header, arrays skipped and every length checked first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import repeat
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from templatelint.errors import TemplatelintError
+from templatelint.sources import opening
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+TEMPLATE = "tokenizer.chat_template"
+TOKENS = "tokenizer.ggml.tokens"
+_ID = "_token_id"
+
+# What is kept of the header; everything else is stepped over.
+_KEPT = (TEMPLATE, "tokenizer.ggml.", "general.", "split.")
+
+_MAGIC = b"GGUF"
+_VERSIONS = range(1, 4)
+_STRING, _ARRAY, _BOOL = 8, 9, 7
+_FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "B", 10: "Q", 11: "q", 12: "d"}
+_INTEGERS = frozenset({0, 1, 2, 3, 4, 5, 10, 11})
+_SIZES = {kind: Struct("<" + code).size for kind, code in _FORMATS.items()}
+_NAMES = {_STRING: "a string", _ARRAY: "an array", _BOOL: "a boolean", 6: "a float", 12: "a float"}
+
+# Bounds on what a hostile header can make us do. Real ones have under 100 keys, 800,000 strings in arrays and
+# 200 KB of text.
+_MAX_KEYS = 1 << 16
+_MAX_KEY = 1 << 16  # bytes, by the specification
+_MAX_TEXT = 1 << 16  # bytes of a kept string that is no template
+_MAX_KEPT = 16 << 20  # bytes of keys and kept strings together
+_MAX_STRINGS = 1 << 24  # strings and inner arrays stepped over
+_MAX_DEPTH = 4  # arrays of arrays
+_ABSURD = 1 << 32  # a length from here on is damage, not a file cut short
+
+_WINDOW = 256 << 10  # bytes read at once
+_STRIDE = 1024  # tokens between two remembered offsets
+_SHOWN = 80  # characters of a name in a message
+
+
+class ByteSource(Protocol):
+    """Random access to the bytes of a file, wherever it is."""
+
+    @property
+    def size(self) -> int:
+        """Bytes in the whole file."""
+
+    def read(self, offset: int, count: int) -> bytes:
+        """`count` bytes from `offset` on, fewer only at the end of the file."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a GGUF header says, as far as it matters to a prompt.
+
+    Attributes:
+        version: of the format, 1 to 3.
+        byte_order: of all numbers in the file.
+        values: scalars and short strings of the keys that are kept, in the file's order.
+        templates: name → text, in the file's order.
+        vocabulary: number of tokens; None where the file carries none.
+        token_texts: key of a token id (`tokenizer.ggml.bos_token_id`) → text of that token.
+        shadowed: keys of templates whose name another key has taken.
+    """
+
+    version: int
+    byte_order: Literal["little", "big"]
+    values: Mapping[str, Any]
+    templates: Mapping[str, str]
+    vocabulary: int | None
+    token_texts: Mapping[str, str]
+    shadowed: tuple[str, ...] = ()
+
+
+def read_header(source: ByteSource, path: str, ids: Sequence[str]) -> Header:
+    """Read the header of a GGUF.
+
+    Args:
+        source: the file's bytes; only the header's are asked for.
+        path: what the user calls the file.
+        ids: keys of token ids whose texts are wanted.
+
+    Raises:
+        TemplatelintError: no GGUF, a version that is not known, cut short, or damaged.
+    """
+    walk = _Walk(source, path)
+    version, order = walk.start()
+    tensors, keys = walk.length(), walk.length()  # the count of tensors comes first
+    del tensors
+    if keys > min(_MAX_KEYS, source.size):
+        raise walk.damaged(f"announces {keys:,} keys")
+    for number in range(1, keys + 1):
+        walk.pair(number, keys)
+    return Header(version, order, walk.values, walk.templates, walk.vocabulary, walk.resolve(ids), tuple(walk.shadowed))
+
+
+@dataclass
+class _Walk:
+    """One pass over a header: where it stands, and what it has kept so far."""
+
+    source: ByteSource
+    path: str
+    values: dict[str, Any] = field(default_factory=dict)
+    templates: dict[str, str] = field(default_factory=dict)
+    shadowed: list[str] = field(default_factory=list)
+    vocabulary: int | None = None
+
+    def __post_init__(self) -> None:
+        self._window = b""
+        self._base = 0  # offset of the window in the file
+        self._at = 0  # offset in the window
+        self._order = "<"
+        self._length = Struct("<Q")
+        self._key = "the beginning"
+        self._seen: set[str] = set()
+        self._kept = 0
+        self._strings = 0
+        self._marks: list[int] = []  # offsets of every 1024th token
+
+    # ---- the parts of a header
+
+    def start(self) -> tuple[int, Literal["little", "big"]]:
+        """Magic and version; sets the byte order and the width of lengths."""
+        head = self.source.read(0, 64)
+        if head[:4] != _MAGIC:
+            raise _no_gguf(self.path, head)
+        self._at = len(_MAGIC)
+        raw = self._take(4)
+        little, big = int.from_bytes(raw, "little"), int.from_bytes(raw, "big")
+        order: Literal["little", "big"] = "big" if big in _VERSIONS else "little"
+        version = big if order == "big" else little
+        if version not in _VERSIONS:
+            raise TemplatelintError(f"{self.path} has GGUF version {min(little, big):,}, known are 1 to 3")
+        self._order = ">" if order == "big" else "<"
+        self._length = Struct(self._order + ("I" if version == 1 else "Q"))
+        return version, order
+
+    def pair(self, number: int, count: int) -> None:
+        """One key and its value."""
+        self._key = f"key {number:,} of {count:,}"
+        size = self.length()
+        if size > _MAX_KEY:
+            raise self.damaged(f"has a name of {size:,} bytes at {self._key}")
+        name = self._keep(size).decode("utf-8", "replace")
+        self._key += f" ({_shown(name)})"
+        if name in self._seen:
+            raise self.damaged(f"has the key {_shown(name)} twice")
+        self._seen.add(name)
+        kind = self._number("I")
+        if name == TEMPLATE or name.startswith(TEMPLATE + "."):
+            self._template(name, kind)
+        elif name == TOKENS:
+            self._tokens(kind)
+        elif kind == _STRING and name.startswith(_KEPT):
+            text = self._short_text()
+            if text is not None:
+                self.values[name] = text
+        elif kind in _FORMATS and name.startswith(_KEPT):
+            self._scalar(name, kind)
+        else:
+            self._skip(kind, 0)
+
+    def length(self) -> int:
+        """A length or a count."""
+        (value,) = self._length.unpack(self._take(self._length.size))
+        return int(value)
+
+    def resolve(self, ids: Sequence[str]) -> dict[str, str]:
+        """The texts of those tokens whose ids the keys of `ids` give."""
+        texts = {}
+        for key in ids:
+            token = self.values.get(key)
+            if token is None or self.vocabulary is None or not 0 <= token < self.vocabulary:
+                continue
+            self._key = f"token {token:,}"
+            self._go(self._marks[token // _STRIDE])
+            self._skip_strings(token % _STRIDE)
+            text = self._short_text()
+            if text is not None:
+                texts[key] = text
+        return texts
+
+    def damaged(self, what: str) -> TemplatelintError:
+        """The error for a header that contradicts itself or the file's size."""
+        return TemplatelintError(f"{self.path} {what}, in a file of {self.source.size:,} bytes", help=_DAMAGED)
+
+    # ---- values
+
+    def _template(self, key: str, kind: int) -> None:
+        if kind != _STRING:
+            raise TemplatelintError(f"{self.path}: {_shown(key)} is {_kind(kind)}, not a string")
+        size = self.length()
+        self._require(size)
+        if size > opening.MAX_TEMPLATE:
+            raise opening.too_large(f"{self.path}: {_shown(key)}", size, opening.MAX_TEMPLATE, "a template")
+        raw = self._keep(size)
+        try:
+            source = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            byte = raw[error.start]
+            raise TemplatelintError(
+                f"{self.path}: {_shown(key)} is not UTF-8: byte 0x{byte:02x} at offset {error.start:,} of it"
+            ) from error
+        name = key[len(TEMPLATE) + 1 :] or "default"
+        if name in self.templates:
+            self.shadowed.append(TEMPLATE + ".default")
+            if key != TEMPLATE:  # the key without a name is the one that engines read
+                return
+        self.templates[name] = source
+
+    def _tokens(self, kind: int) -> None:
+        if kind != _ARRAY or self._number("I") != _STRING:
+            raise TemplatelintError(f"{self.path}: {TOKENS} is not an array of strings")
+        self.vocabulary = self._string_count()
+        for first in range(0, self.vocabulary, _STRIDE):
+            self._marks.append(self._base + self._at)
+            self._skip_strings(min(_STRIDE, self.vocabulary - first))
+
+    def _scalar(self, key: str, kind: int) -> None:
+        if key.endswith(_ID) and kind not in _INTEGERS:
+            raise TemplatelintError(f"{self.path}: {_shown(key)} is {_kind(kind)}, not an integer")
+        value = self._number(_FORMATS[kind])
+        self.values[key] = bool(value) if kind == _BOOL else value
+
+    def _short_text(self) -> str | None:
+        """The string that stands here; None, and stepped over, where it is longer than such a string is."""
+        size = self.length()
+        self._require(size)
+        if size > _MAX_TEXT:
+            self._go(self._base + self._at + size)
+            return None
+        return self._keep(size).decode("utf-8", "replace")
+
+    def _skip(self, kind: int, depth: int) -> None:
+        """Step over a value."""
+        if kind in _SIZES:
+            self._step(_SIZES[kind])
+        elif kind == _STRING:
+            self._skip_strings(1)
+        elif kind == _ARRAY:
+            self._skip_array(depth + 1)
+        else:
+            raise self.damaged(f"has the unknown value type {kind:,} at {self._key}")
+
+    def _skip_array(self, depth: int) -> None:
+        if depth > _MAX_DEPTH:
+            raise self.damaged(f"nests arrays more than {_MAX_DEPTH} deep at {self._key}")
+        kind = self._number("I")
+        if kind == _STRING:
+            self._skip_strings(self._string_count())
+        elif kind in _SIZES:
+            self._step(self.length() * _SIZES[kind])
+        else:
+            for _ in repeat(None, self._string_count()):
+                self._skip(kind, depth)
+
+    def _string_count(self) -> int:
+        """The count of an array whose elements have to be walked one by one."""
+        count = self.length()
+        self._require(count * self._length.size)
+        self._strings += count
+        if self._strings > _MAX_STRINGS:
+            raise self.damaged(f"announces {self._strings:,} strings and more at {self._key}")
+        return count
+
+    def _skip_strings(self, count: int) -> None:
+        """Step over `count` strings; the loop that a header's time goes into."""
+        unpack, width = self._length.unpack_from, self._length.size
+        window, at, last = self._window, self._at, len(self._window) - self._length.size
+        for _ in repeat(None, count):
+            if at > last:
+                # A length that leads out of the file is found here, before anything is read for it.
+                self._go(self._base + at)
+                self._require(width)
+                self._fill(width)
+                window, at, last = self._window, 0, len(self._window) - width
+            at += width + unpack(window, at)[0]
+        self._go(self._base + at)
+
+    def _number(self, code: str) -> Any:
+        number = Struct(self._order + code)
+        (value,) = number.unpack(self._take(number.size))
+        return value
+
+    # ---- bytes
+
+    def _keep(self, count: int) -> bytes:
+        self._kept += count
+        if self._kept > _MAX_KEPT:
+            raise self.damaged(f"has more than {_MAX_KEPT:,} bytes of text at {self._key}")
+        return self._take(count)
+
+    def _take(self, count: int) -> bytes:
+        """The next `count` bytes; what calls it has bounded the count."""
+        self._require(count)
+        if self._at + count > len(self._window):
+            self._fill(count)
+        self._at += count
+        return self._window[self._at - count : self._at]
+
+    def _step(self, count: int) -> None:
+        self._require(count)
+        self._go(self._base + self._at + count)
+
+    def _go(self, offset: int) -> None:
+        """Stand at an offset of the file, which is checked against its size."""
+        if offset > self.source.size:
+            raise self._cut_short(offset - self.source.size)
+        if self._base <= offset <= self._base + len(self._window):
+            self._at = offset - self._base
+        else:
+            self._window, self._base, self._at = b"", offset, 0
+
+    def _require(self, count: int) -> None:
+        missing = self._base + self._at + count - self.source.size
+        if missing > 0:
+            raise self._cut_short(missing)
+
+    def _fill(self, count: int) -> None:
+        """Read a window that begins where we stand and holds at least `count` bytes."""
+        offset = self._base + self._at
+        self._window = self.source.read(offset, max(count, _WINDOW))
+        self._base, self._at = offset, 0
+        if len(self._window) < count:  # the file has shrunk since its size was taken
+            raise self._cut_short(count - len(self._window))
+
+    def _cut_short(self, missing: int) -> TemplatelintError:
+        if missing > _ABSURD:
+            return self.damaged(f"announces {missing:,} bytes more than it has at {self._key}")
+        return TemplatelintError(
+            f"{self.path} ends at byte {self.source.size:,}, {missing:,} too early for {self._key}",
+            help=_INCOMPLETE,
+        )
+
+
+_INCOMPLETE = "is the download incomplete? fetch the file again"
+_DAMAGED = "the file is damaged: fetch it again"
+
+
+def _no_gguf(path: str, head: bytes) -> TemplatelintError:
+    if not head:
+        return TemplatelintError(f"{path} is empty", help=_INCOMPLETE)
+    if opening.is_lfs_pointer(head):
+        return opening.lfs_pointer(path)
+    if opening.looks_like_html(head):
+        return opening.html_page(path)
+    if head[:4] in (b"lmgg", b"fmgg", b"tjgg", b"algg"):
+        return TemplatelintError(f"{path} is a GGML file from before GGUF", help="convert the model again")
+    return TemplatelintError(f"{path} is no GGUF: it starts with {_shown(head[:8])}", help=_DAMAGED)
+
+
+def _kind(kind: int) -> str:
+    return _NAMES.get(kind, "an integer" if kind in _INTEGERS else f"of the unknown type {kind:,}")
+
+
+def _shown(name: str | bytes) -> str:
+    """A name out of the file, fit for a message: short, and nothing that a terminal would act on."""
+    text = name if isinstance(name, str) else name.decode("latin-1")
+    plain = ascii(text[:_SHOWN])[1:-1] + ("…" if len(text) > _SHOWN else "")
+    return plain if isinstance(name, str) else f'"{plain}"'

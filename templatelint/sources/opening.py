@@ -1,0 +1,172 @@
+"""A path → the bytes or the text of a regular file, or one sentence that says why not."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from templatelint.errors import TemplatelintError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from io import FileIO
+
+MAX_TEMPLATE = 1 << 20  # bytes; the largest real chat templates have under 100 KB
+MAX_JSON = 32 << 20  # bytes; a tokenizer_config.json with every added token spelled out has about 2 MB
+
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+_HTML = (b"<!doctype html", b"<html")
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+def status(path: str) -> os.stat_result | None:
+    """What `path` is (links followed), None where nothing is there.
+
+    Raises:
+        TemplatelintError: it cannot be looked at, or is a link that leads nowhere.
+    """
+    try:
+        return Path(path).stat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL in the name
+        pass
+    except OSError as error:
+        raise refused(path, error) from error
+    try:
+        target = Path(path).readlink()
+    except (OSError, ValueError):
+        return None
+    raise TemplatelintError(f"{path} is a symbolic link to {target}, which does not exist")
+
+
+def is_file(path: str) -> bool:
+    """Whether a regular file is there: what transformers asks before it reads one of a model's files."""
+    try:
+        return Path(path).is_file()
+    except OSError:
+        return False
+
+
+@contextmanager
+def open_regular(path: str) -> Iterator[tuple[FileIO, int]]:
+    """A regular file open and unbuffered, and its size in bytes; never waits on a pipe or touches a device.
+
+    Raises:
+        TemplatelintError: missing, no regular file, not permitted, or a failure while it is read.
+    """
+    found = status(path)
+    if found is None:
+        raise TemplatelintError(f"no such file: {path}")
+    _require_regular(path, found.st_mode)
+    # A pipe put here after we looked would block the open for ever; regular files do not mind the flag.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        with os.fdopen(os.open(path, flags), "rb", buffering=0) as handle:
+            opened = os.fstat(handle.fileno())
+            _require_regular(path, opened.st_mode)
+            yield handle, opened.st_size
+    except OSError as error:
+        raise refused(path, error) from error
+
+
+def read_bytes(path: str, limit: int, what: str) -> bytes:
+    """All bytes of a regular file.
+
+    Args:
+        path: the file as the user names it.
+        limit: more bytes than this are refused before they are read.
+        what: what the limit is for (`a template`).
+    """
+    with open_regular(path) as (handle, size):
+        if size > limit:
+            raise too_large(path, size, limit, what)
+        raw = _read_up_to(handle, limit + 1)
+    if len(raw) > limit:  # it grew meanwhile, or lies about its size as files of /proc do
+        raise too_large(path, len(raw), limit, what)
+    return raw
+
+
+def read_head(path: str, count: int) -> bytes:
+    """The first `count` bytes of a regular file, or as many as it has."""
+    with open_regular(path) as (handle, _):
+        return _read_up_to(handle, count)
+
+
+def decode(raw: bytes, path: str, what: str) -> str:
+    """UTF-8 bytes as text, a byte-order mark and all newlines kept.
+
+    Args:
+        raw: the bytes.
+        path: the file as the user names it.
+        what: what is meant to be in it (`a template`).
+
+    Raises:
+        TemplatelintError: a Git LFS pointer, UTF-16, binary, or not UTF-8.
+    """
+    if raw.startswith(_LFS_POINTER):
+        raise lfs_pointer(path)
+    if raw.startswith(_UTF16):
+        raise TemplatelintError(f"{path} is UTF-16 text, {what} is UTF-8", help="save it as UTF-8")
+    nul = raw.find(b"\0")
+    if nul >= 0:
+        raise TemplatelintError(f"{path} is binary (a zero byte at offset {nul:,}), {what} is UTF-8 text")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise TemplatelintError(
+            f"{path} is not UTF-8: byte 0x{raw[error.start]:02x} at offset {error.start:,} (line {line:,})",
+            help="save it as UTF-8",
+        ) from error
+
+
+def looks_like_html(head: bytes) -> bool:
+    """Whether a file starts as a web page does: what a download saves when a login page answers it."""
+    return head.lstrip()[:16].lower().startswith(_HTML)
+
+
+def html_page(path: str) -> TemplatelintError:
+    """The error for a web page that stands where a model's file should be."""
+    return TemplatelintError(f"{path} is an HTML page", help="the download saved a web page: fetch the raw file")
+
+
+def is_lfs_pointer(head: bytes) -> bool:
+    """Whether a file starts as the stand-in that Git LFS leaves in a checkout."""
+    return head.startswith(_LFS_POINTER)
+
+
+def lfs_pointer(path: str) -> TemplatelintError:
+    """The error for a Git LFS pointer."""
+    return TemplatelintError(f"{path} is a Git LFS pointer, not the file itself", help="fetch it with: git lfs pull")
+
+
+def too_large(path: str, size: int, limit: int, what: str) -> TemplatelintError:
+    """The error for more bytes than anything real has."""
+    return TemplatelintError(f"{path} has {size:,} bytes, more than the {limit:,} {what} may have")
+
+
+def _read_up_to(handle: FileIO, count: int) -> bytes:
+    parts = []
+    while count > 0 and (part := handle.read(count)):
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def _require_regular(path: str, mode: int) -> None:
+    if stat.S_ISREG(mode):
+        return
+    if stat.S_ISDIR(mode):
+        raise TemplatelintError(f"{path} is a directory, not a file")
+    if stat.S_ISFIFO(mode):
+        raise TemplatelintError(f"{path} is a pipe, not a file", help="give - to read standard input")
+    kind = "a socket" if stat.S_ISSOCK(mode) else "a device"
+    raise TemplatelintError(f"{path} is {kind}, not a file")
+
+
+def refused(path: str, error: OSError) -> TemplatelintError:
+    """The error for what the operating system refused (`PATH: permission denied`)."""
+    reason = error.strerror or type(error).__name__
+    return TemplatelintError(f"{path}: {reason[:1].lower()}{reason[1:]}")

@@ -1,0 +1,175 @@
+"""`tokenizer_config.json` and the files beside it → Tokenizer, as transformers 5.24 reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from templatelint.errors import TemplatelintError
+from templatelint.model import Tokenizer
+from templatelint.sources import json_object, opening
+from templatelint.sources.json_positions import head_members
+
+NAMED = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+
+_SPECIFIC = "model_specific_special_tokens"
+_EXTRA = "extra_special_tokens"
+_TOKENIZER_HEAD = 4 << 20  # bytes; added tokens stand before the vocabulary, and take about 1 MB at most
+_MAX_TOKENIZER = 64 << 20  # bytes
+
+
+def is_tokenizer_config(data: Mapping[str, Any], path: str) -> bool:
+    """Whether a JSON object speaks for a tokenizer (and not, say, for a processor)."""
+    return Path(path).name.endswith("tokenizer_config.json") or "tokenizer_class" in data or "eos_token" in data
+
+
+def read_tokenizer(config: Mapping[str, Any], folder: str | None) -> tuple[Tokenizer, tuple[str, ...]]:
+    """What a tokenizer's files say, and notes about those of them that could not be read.
+
+    Args:
+        config: `tokenizer_config.json` as parsed; empty where there is none.
+        folder: where the other files of the tokenizer stand; None where there are none.
+    """
+    files = _Companions(folder)
+    # A config that lists its added tokens is complete; only older ones lean on special_tokens_map.json.
+    older = {} if "added_tokens_decoder" in config else files.json("special_tokens_map.json")
+    # A present but null pad_token is a decision; only a missing one is taken from the padding settings.
+    padding = files.tokenizer("padding") if "pad_token" not in config and "pad_token" not in older else None
+    special = special_tokens(config, older, padding)
+    generation = files.json("generation_config.json")
+    tokenizer = Tokenizer(
+        special_tokens=special,
+        add_bos=_flag(config, "add_bos_token"),
+        add_eos=_flag(config, "add_eos_token"),
+        stop_tokens=_stop_tokens(special, generation, config, files),
+        generation_config=generation,
+        facts=_facts(config, older),
+    )
+    return tokenizer, tuple(files.notes)
+
+
+def special_tokens(config: Mapping[str, Any], older: Mapping[str, Any], padding: Any) -> dict[str, str]:
+    """The special tokens that transformers hands to a template: the seven named ones and the model's own.
+
+    The model's own are every `…_token` string of the config, and the entries of `extra_special_tokens`
+    (formerly `additional_special_tokens`) where that is an object.
+
+    Args:
+        config: `tokenizer_config.json` as parsed.
+        older: `special_tokens_map.json` as parsed, where it counts: it wins over the config.
+        padding: the `padding` member of `tokenizer.json`.
+    """
+    values = dict(config)
+    if "additional_special_tokens" in values and not values.get(_EXTRA):
+        values[_EXTRA] = values.pop("additional_special_tokens")
+    specific = {key: value for key, value in values.items() if _is_specific(key) and isinstance(value, str)}
+    specific |= _object(values, _EXTRA)
+    specific = specific or _object(values, _SPECIFIC)
+    values |= older
+    specific |= _object(older, _EXTRA)
+    if isinstance(padding, Mapping):
+        values.setdefault("pad_token", padding.get("pad_token"))
+    given = {key: values[key] for key in NAMED if key in values}
+    given |= {key: value for key, value in values.items() if _is_specific(key)}
+    given |= specific
+    texts = ((key, token_text(value)) for key, value in given.items())
+    return {key: text for key, text in texts if text is not None}
+
+
+def token_text(value: Any) -> str | None:
+    """The text of a token as config files write it: a string, or an object with `content`."""
+    text = value.get("content") if isinstance(value, Mapping) else value
+    return text if isinstance(text, str) else None
+
+
+def _is_specific(key: str) -> bool:
+    return key.endswith("_token") and key not in NAMED
+
+
+def _object(values: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = values.get(key)
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+def _flag(config: Mapping[str, Any], key: str) -> bool | None:
+    value = config.get(key)
+    return value if isinstance(value, bool) else None
+
+
+def _facts(config: Mapping[str, Any], older: Mapping[str, Any]) -> dict[str, Any]:
+    facts = {
+        key: config[key] for key in ("tokenizer_class", "model_max_length", "chat_control_tokens") if key in config
+    }
+    for source in (config, older):
+        for key in (_EXTRA, "additional_special_tokens"):
+            if isinstance(source.get(key), list):
+                texts = (token_text(token) for token in source[key])
+                facts[_EXTRA] = [text for text in texts if text is not None]
+    return facts
+
+
+def _stop_tokens(
+    special: Mapping[str, str], generation: Mapping[str, Any], config: Mapping[str, Any], files: _Companions
+) -> tuple[str, ...]:
+    """EOS and what `generation_config.json` stops at, as far as added tokens give its ids a text."""
+    stops = dict.fromkeys(text for text in [special.get("eos_token")] if text)
+    ids = generation.get("eos_token_id")
+    wanted = [each for each in (ids if isinstance(ids, list) else [ids]) if isinstance(each, int)]
+    decoder = _object(config, "added_tokens_decoder")
+    known = {key: token_text(value) for key, value in decoder.items()}
+    if any(str(each) not in known for each in wanted):
+        added = files.tokenizer("added_tokens")
+        listed = [entry for entry in added if isinstance(entry, Mapping)] if isinstance(added, list) else []
+        known = {str(entry.get("id")): token_text(entry) for entry in listed} | known
+    stops |= dict.fromkeys(text for text in (known.get(str(each)) for each in wanted) if text)
+    return tuple(stops)
+
+
+class _Companions:
+    """The files beside a `tokenizer_config.json`, read when asked for; an unusable one leaves a note."""
+
+    def __init__(self, folder: str | None) -> None:
+        self._folder = folder
+        self._tokenizer: dict[str, Any] | None = None
+        self.notes: list[str] = []
+
+    def json(self, name: str) -> dict[str, Any]:
+        path = self._path(name)
+        if path is None:
+            return {}
+        try:
+            return json_object.read(path)[1]
+        except TemplatelintError as error:
+            self.notes.append(f"left out: {error.message}")
+            return {}
+
+    def tokenizer(self, member: str) -> Any:
+        """A member of `tokenizer.json` that stands before its vocabulary."""
+        if self._tokenizer is None:
+            self._tokenizer = self._read_tokenizer()
+        return self._tokenizer.get(member)
+
+    def _read_tokenizer(self) -> dict[str, Any]:
+        path = self._path("tokenizer.json")
+        if path is None:
+            return {}
+        wanted = frozenset({"padding", "added_tokens"})
+        try:
+            # The vocabulary behind them has megabytes that nothing here looks at.
+            for limit in (_TOKENIZER_HEAD, _MAX_TOKENIZER):
+                text = opening.read_head(path, limit).decode("utf-8", "replace")
+                members = head_members(text, wanted, last="model")
+                if members is not None:
+                    return members
+        except TemplatelintError as error:
+            self.notes.append(f"left out: {error.message}")
+            return {}
+        self.notes.append(f"left out: {path} has no readable list of added tokens")
+        return {}
+
+    def _path(self, name: str) -> str | None:
+        if self._folder is None:
+            return None
+        path = str(Path(self._folder, name))
+        return path if opening.is_file(path) else None
