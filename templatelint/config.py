@@ -200,7 +200,7 @@ def _check(path: Path, name: str, key: _Key, value: object) -> None:
     else:
         right = isinstance(value, list) and all(isinstance(item, str) for item in value)
     if not right:
-        shown = str(value) if key.kind == "count" and isinstance(value, int) else _type_name(value)
+        shown = str(value) if key.kind == "count" and type(value) is int else _type_name(value)
         example = f'write {name} = ["{value}"]' if key.kind == "words" and isinstance(value, str) else None
         raise TemplatelintError(
             f'{_shown(path)}: "{name}" is {shown}, not {_EXPECTED[key.kind]}', help=example
