@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from templatelint.errors import TemplatelintError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 _LISTABLE = 16  # more words than this are no help on one line
 
@@ -21,7 +21,9 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return folded[close[0]] if close else None
 
 
-def unknown(what: str, word: str, known: Iterable[str], *, where: str = "") -> TemplatelintError:
+def unknown(
+    what: str, word: str, known: Iterable[str], *, where: str = "", habits: Mapping[str, str] | None = None
+) -> TemplatelintError:
     """The error for a word that is none of the `known` ones, with the nearest of them as help.
 
     Args:
@@ -29,9 +31,10 @@ def unknown(what: str, word: str, known: Iterable[str], *, where: str = "") -> T
         word: as typed.
         known: the words that would have been right.
         where: what the message starts with (`pyproject.toml: `).
+        habits: words of other programs, with the known word that does the same here.
     """
     words = tuple(known)
-    match = nearest(word, words)
+    match = (habits or {}).get(word) or nearest(word, words)
     hints = [f"did you mean {match}?"] if match else []
     if words and len(words) <= _LISTABLE:
         hints.append("known: " + ", ".join(words))

@@ -24,6 +24,9 @@ COMMANDS = {
     "engines": "List the engines and what they need.",
 }
 
+# what fingers used to other linters type
+_HABITS = {"check": "lint", "explain": "rule", "rules": "rule", "show": "render"}
+
 _EXAMPLES = (
     "templatelint lint chat_template.jinja",
     "templatelint render chat_template.jinja --case chat-basic",
@@ -46,7 +49,8 @@ class Command(click.Command):
         own: list[tuple[str, str]] = []
         common: list[tuple[str, str]] = []
         for param in self.get_params(ctx):
-            if (record := param.get_help_record(ctx)) is not None:
+            # newer versions of click list arguments too, which the usage line has named
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)) is not None:
                 shared = isinstance(param, CommonOption) or param.name == "help"
                 (common if shared else own).append(record)
         for title, records in (("Options", own), ("Common options", common)):
@@ -82,7 +86,7 @@ class LazyGroup(click.Group):
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             from templatelint.nearest import unknown
 
-            raise unknown("command", args[0], COMMANDS)
+            raise unknown("command", args[0], COMMANDS, habits=_HABITS)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from templatelint.cli import CLEAN, FINDINGS, NO_ANSWER, Command
-from templatelint.cli.options import Session, Word, common, engines, split, token_options
+from templatelint.cli.options import Count, Session, Word, common, engines, split, token_options
 from templatelint.model import NEEDS, SEVERITIES, Severity
 from templatelint.report import FORMATS
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from templatelint.model import Report
 
 _PEOPLE = frozenset({"full", "concise"})
-_severity = Word("severity", lambda: SEVERITIES)
+_severity = Word("severity", lambda: SEVERITIES, metavar="SEVERITY")
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,13 @@ class _Flags:
 @click.option("--select", multiple=True, metavar="RULE,...", callback=split, help="Only these ids, prefixes or names.")
 @click.option("--extend-select", multiple=True, metavar="RULE,...", callback=split, help="These too.")
 @click.option("--ignore", multiple=True, metavar="RULE,...", callback=split, help="Not these.")
-@click.option("--min-severity", type=_severity, help="Show no less.  [default: warning]")
-@click.option("--fail-on", type=_severity, help="Exit 1 from this severity on.  [default: error]")
+@click.option(
+    "--min-severity", type=_severity, help="Show this severity and above: error, warning or note.  [default: warning]"
+)
+@click.option("--fail-on", type=_severity, help="Exit 1 at this severity and above.  [default: error]")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 in spite of findings.")
 @click.option("--statistics", is_flag=True, help="Count the findings by rule.")
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Work in N processes.  [default: by cores]")
+@click.option("--jobs", type=Count(), metavar="N", help="Work in N processes.  [default: by cores]")
 @click.option("--stdin-filename", metavar="FILE", help="What the text on stdin is, for the REF -.")
 @token_options
 @common(FORMATS)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from templatelint.cli import CLEAN, NO_ANSWER, group, output
+from templatelint.cli import CLEAN, COMMANDS, NO_ANSWER, group, output
 from templatelint.errors import TemplatelintError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _tell(error: Exception, arguments: Sequence[str]) -> None:
     if isinstance(error, TemplatelintError):
         message, cure = error.message, error.help
     elif isinstance(error, click.UsageError):
-        message, cure = _usage(error)
+        message, cure = _usage(error, arguments)
     elif isinstance(error, click.ClickException):
         message, cure = _clause(error.format_message()), None
     elif isinstance(error, OSError) and error.strerror:
@@ -90,9 +90,10 @@ def _forget_output() -> None:
         os.close(descriptor)
 
 
-def _usage(error: click.UsageError) -> tuple[str, str]:
+def _usage(error: click.UsageError, arguments: Sequence[str]) -> tuple[str, str]:
     """Message and help for what click found wrong with the command line."""
-    pointer = f"see {error.ctx.command_path if error.ctx else 'templatelint'} --help"
+    command = next((f" {word}" for word in arguments if word in COMMANDS), "")
+    pointer = f"see templatelint{command} --help"
     if isinstance(error, click.NoSuchOption):
         from templatelint.nearest import nearest
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from templatelint.cli import CommonOption, output
+from templatelint.errors import TemplatelintError
 from templatelint.nearest import unknown
 from templatelint.report.terminal import ColorChoice, Paint, columns, wants_color
 
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 
     Command = TypeVar("Command", bound=Callable[..., Any])
     WordType = click.ParamType[str]
+    IntType = click.ParamType[int]
 else:
-    WordType = click.ParamType  # no generic in older versions of click
+    WordType = IntType = click.ParamType  # no generic in older versions of click
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,22 @@ class Word(WordType):
             if word.strip() not in known:
                 raise unknown(self.what, word.strip(), known)
         return str(value)
+
+
+class Count(IntType):
+    """A whole number above 0."""
+
+    name = "count"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number."""
+        del ctx
+        if isinstance(value, int):
+            return value
+        if not (str(value).isascii() and str(value).isdigit() and int(value) > 0):
+            flag = f"{param.opts[-1]} " if param else ""
+            raise TemplatelintError(f"{flag}{value}: not a whole number above 0")
+        return int(value)
 
 
 def split(ctx: click.Context, param: click.Parameter, values: Iterable[str]) -> tuple[str, ...]:

@@ -74,8 +74,8 @@ class _Flags:
 @click.option("--date", metavar="ISO", help="What the template's clock shows.")
 @click.option(
     "--show",
-    type=Word("thing to show", lambda: ("marks", "tokens")),
-    help="Point out what a case put in, or what looks like a special token.",
+    type=Word("thing to show", lambda: ("marks", "tokens"), metavar="WHAT"),
+    help="Point out the `marks` of a case, or `tokens`: what looks like a special one.",
 )
 @click.option("--renderer", metavar="NAME", help="No engine: this renderer, with --context.")
 @click.option("--context", metavar="FILE", help="The template variables for --renderer.")
