@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 TEMPLATE = "tokenizer.chat_template"
 TOKENS = "tokenizer.ggml.tokens"
+_GGML = "tokenizer.ggml."
 _ID = "_token_id"
 
 # What is kept of the header; everything else is stepped over.
-_KEPT = (TEMPLATE, "tokenizer.ggml.", "general.", "split.")
+_KEPT = (_GGML, "general.", "split.")
 
 _MAGIC = b"GGUF"
 _VERSIONS = range(1, 4)
@@ -34,7 +35,7 @@ _MAX_KEYS = 1 << 16
 _MAX_KEY = 1 << 16  # bytes, by the specification
 _MAX_TEXT = 1 << 16  # bytes of a kept string that is no template
 _MAX_KEPT = 16 << 20  # bytes of keys and kept strings together
-_MAX_STRINGS = 1 << 24  # strings and inner arrays stepped over
+_MAX_STRINGS = 1 << 22  # strings and inner arrays stepped over: half a second
 _MAX_DEPTH = 4  # arrays of arrays
 _ABSURD = 1 << 32  # a length from here on is damage, not a file cut short
 
@@ -92,7 +93,7 @@ def read_header(source: ByteSource, path: str, ids: Sequence[str]) -> Header:
     version, order = walk.start()
     tensors, keys = walk.length(), walk.length()  # the count of tensors comes first
     del tensors
-    if keys > min(_MAX_KEYS, source.size):
+    if keys > _MAX_KEYS:
         raise walk.damaged(f"announces {keys:,} keys")
     for number in range(1, keys + 1):
         walk.pair(number, keys)
@@ -156,6 +157,8 @@ class _Walk:
             self._template(name, kind)
         elif name == TOKENS:
             self._tokens(kind)
+        elif name.startswith(_GGML) and name.endswith(_ID) and kind not in _INTEGERS:
+            raise TemplatelintError(f"{self.path}: {_shown(name)} is {_kind(kind)}, not an integer")
         elif kind == _STRING and name.startswith(_KEPT):
             text = self._short_text()
             if text is not None:
@@ -222,8 +225,6 @@ class _Walk:
             self._skip_strings(min(_STRIDE, self.vocabulary - first))
 
     def _scalar(self, key: str, kind: int) -> None:
-        if key.endswith(_ID) and kind not in _INTEGERS:
-            raise TemplatelintError(f"{self.path}: {_shown(key)} is {_kind(kind)}, not an integer")
         value = self._number(_FORMATS[kind])
         self.values[key] = bool(value) if kind == _BOOL else value
 
