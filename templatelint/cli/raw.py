@@ -1,0 +1,53 @@
+"""Template and variables → prompt, through a renderer alone: no engine prepares or finishes anything."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from templatelint import bounded
+from templatelint.errors import TemplatelintError
+from templatelint.model import Observation, RenderError
+from templatelint.nearest import unknown
+from templatelint.renderers import RenderFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+    from templatelint.model import Template
+
+# renderer → the module that has it; None where this version has none
+_RENDERERS: Mapping[str, str | None] = {
+    "jinja2": "templatelint.renderers.jinja2",
+    "llama.cpp": None,
+    "minijinja": None,
+    "hf-jinja": None,
+}
+
+
+def check(name: str) -> None:
+    """Raise unless there is a renderer of that name in this version."""
+    if name not in _RENDERERS:
+        raise unknown("renderer", name, _RENDERERS)
+    if _RENDERERS[name] is None:
+        ready = ", ".join(renderer for renderer, module in _RENDERERS.items() if module)
+        raise TemplatelintError(f"renderer {name}: not modelled in this version", help=f"there is {ready}")
+
+
+def render(name: str, template: Template, variables: Mapping[str, Any], now: datetime) -> Observation:
+    """What that renderer makes of the template with these variables, in a bounded child."""
+    items, stop = bounded.run(_render, _RENDERERS[name], template.source, variables, now)
+    if stop is not None:
+        return Observation(error=RenderError("timeout" if stop.kind == "timeout" else "too-large", stop.message))
+    prompt, error = items[0]
+    return Observation(prompt, None if error is None else RenderError(*error))
+
+
+def _render(module: str, source: str, variables: Mapping[str, Any], now: datetime) -> Iterator[Any]:
+    """In the child: one item, the prompt or the error."""
+    try:
+        yield [import_module(module).compile_template(source).render(variables, now), None]
+    except RenderFailure as failure:
+        record = failure.record
+        yield [None, [record.kind, record.message, record.line, record.column]]
