@@ -1,0 +1,26 @@
+"""Cold start of `lint one.jinja` and `--help` against the bare import of the library that everybody needs."""
+
+from __future__ import annotations
+
+import sys
+
+from lint_speed import real_templates
+from paired import compare, report
+
+_BARE = [sys.executable, "-c", "import jinja2.sandbox"]
+
+
+def main() -> bool:
+    """Compare both commands with the bare import."""
+    names = ("templatelint", "import jinja2.sandbox")
+    lint = compare([sys.executable, "-m", "templatelint", "lint", *real_templates(1)], _BARE, rounds=9)
+    usage = compare([sys.executable, "-m", "templatelint", "--help"], _BARE, rounds=9)
+    kept = [
+        report("cold start of lint one.jinja", names, lint, 4.0),
+        report("cold start of --help", names, usage, 1.4),
+    ]
+    return all(kept)
+
+
+if __name__ == "__main__":
+    sys.exit(not main())

@@ -1,0 +1,44 @@
+"""One module a rule, bound by its name to a card of `rules/`: what an engine made of the cases → faults.
+
+A module holds `CASES`, the ids of the cells it looks at, and `check(view)`, which yields faults for one engine. The
+view raises where a cell has no text to give, and the pipeline records the check as not run: checks need no guards.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from templatelint.model import Fault, Model
+    from templatelint.view import View
+
+
+class Check(Protocol):
+    """What a module of this package offers."""
+
+    CASES: Sequence[str]
+
+    def check(self, view: View) -> Iterator[Fault]:
+        """Judge one template on one engine."""
+        ...
+
+
+def names() -> tuple[str, ...]:
+    """The rules that have a check, by name."""
+    return tuple(
+        sorted(path.stem.replace("_", "-") for path in Path(__file__).parent.glob("*.py") if path.stem[0] != "_")
+    )
+
+
+def load(name: str) -> Check:
+    """The check of the rule of that name."""
+    return cast("Check", import_module(f"{__name__}.{name.replace('-', '_')}"))
+
+
+def load_model_check(name: str) -> Callable[[Model], Iterable[Fault]]:
+    """What the rule of that name says of a model that carries no template (`check_model`); most say nothing."""
+    return getattr(load(name), "check_model", lambda _: ())

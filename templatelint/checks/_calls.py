@@ -1,0 +1,26 @@
+"""Where a call of the history should stand in a prompt, and what of it is there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from templatelint.reading import positions, stretch
+
+if TYPE_CHECKING:
+    from templatelint.model import Case
+
+
+def region(prompt: str, case: Case, turn: str = "user.1", until: str = "tool.1") -> str:
+    """The prompt from the end of one text to the start of another (to its own end where that is missing)."""
+    before, after = stretch(prompt, case, turn), None
+    if until in case.marks:
+        after = stretch(prompt, case, until)
+    start = before.end if before else 0
+    return prompt[start : after.start if after and after.start >= start else len(prompt)]
+
+
+def lost_parts(prompt: str, case: Case, call: int) -> list[str]:
+    """Which of name, argument key and argument value of the n-th call left no trace after the user's text."""
+    text = region(prompt, case, until="")
+    parts = ("name", "key", "value")
+    return [part for part in parts if (mark := case.marks.get(f"call.{call}.{part}")) and not positions(text, mark)]

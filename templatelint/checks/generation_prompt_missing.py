@@ -1,0 +1,41 @@
+"""TL501: `add_generation_prompt` adds no assistant cue, and the user turn does not end with one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from templatelint.model import Fault
+from templatelint.reading import stretch, turns, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from templatelint.view import View
+
+CASES = ("chat-basic", "chat-basic+nogen", "chat-turns")
+
+
+def check(view: View) -> Iterator[Fault]:
+    """Compare what follows the last user text with what stands before an assistant's text in the history."""
+    case, prompt, bare = view.case("chat-basic"), view.prompt("chat-basic"), view.prompt("chat-basic+nogen")
+    if prompt.startswith(bare) and prompt[len(bare) :].strip():
+        return
+    anatomy, user = turns(view.prompt("chat-turns"), view.case("chat-turns")), stretch(prompt, case, "user.1")
+    if anatomy is None or user is None:
+        return
+    tail, expected = prompt[user.end :].strip(), anatomy.user_to_assistant.strip()
+    if (
+        prompt.rstrip() != bare.rstrip()
+        or not expected
+        or tail.endswith(expected)
+        or (expected.endswith(tail) and len(tail) >= len(expected))
+    ):
+        return
+    yield Fault(
+        message=f"add_generation_prompt adds no assistant cue: the prompt ends with {visible(prompt[user.end :])!r}, "
+        f"while the history opens an assistant turn with {visible(anatomy.user_to_assistant)!r}",
+        help="end the template with `{% if add_generation_prompt %}` and the text that opens an assistant turn",
+        cases=("chat-basic", "chat-basic+nogen"),
+        cause="missing",
+        span=view.mention("add_generation_prompt", "endfor"),
+    )

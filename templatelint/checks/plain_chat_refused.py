@@ -1,0 +1,31 @@
+"""TL113: user and assistant text alone, in the usual order, makes the template raise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from templatelint.model import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from templatelint.view import View
+
+CASES = ("chat-basic", "chat-basic+nogen", "chat-turns", "chat-long")
+
+
+def check(view: View) -> Iterator[Fault]:
+    """Report the first plain conversation that does not render, with its error."""
+    failed = [(case_id, error) for case_id in CASES if (error := view.error(case_id)) is not None]
+    failed = [(case_id, error) for case_id, error in failed if error.kind not in ("timeout", "too-large")]
+    if not failed:
+        return
+    case_id, error = failed[0]
+    what = "a single user message" if case_id.startswith("chat-basic") else "a plain user and assistant history"
+    yield Fault(
+        message=f"{what} makes the template raise: {error.message}",
+        help="let plain text of users and assistants through; guard what only some requests carry with `is defined`",
+        cases=tuple(case_id for case_id, _ in failed),
+        cause=error.message,
+        span=view.span_of(error),
+    )

@@ -1,0 +1,56 @@
+"""TL503: the prompt of one request is no prefix of the next one's."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from templatelint.cases import snapshots
+from templatelint.model import Case, Fault
+from templatelint.reading import around, common, has
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from templatelint.view import View
+
+_HISTORIES = ("chat-long", "tool-loop", "reasoning-loop")
+CASES = tuple(
+    cut for history in _HISTORIES for snapshot in snapshots(history) for cut in (snapshot, f"{snapshot}+nogen")
+)
+
+
+def check(view: View) -> Iterator[Fault]:
+    """Compare each snapshot of a growing history with the next."""
+    found: dict[str, tuple[str, str, float, str]] = {}
+    for history in _HISTORIES:
+        cuts = snapshots(history)
+        for earlier, later in itertools.pairwise(cuts):
+            if not view.renders(f"{earlier}+nogen") or not view.renders(later):
+                continue
+            before, after = view.prompt(f"{earlier}+nogen").rstrip(), view.prompt(later)
+            shared = common(before, after)
+            lost = 1 - shared / len(before) if before else 0.0
+            cause = _cause(view.case(earlier), before, after, shared)
+            if shared < len(before) and lost > found.get(cause, ("", "", 0.0, ""))[2]:
+                found[cause] = (earlier, later, lost, around(before, shared))
+    for cause, (earlier, later, lost, excerpt) in found.items():
+        yield Fault(
+            message=f"{cause}: {lost:.0%} of the prompt of {earlier} is rewritten in {later}, from {excerpt!r}",
+            help="keep what was rendered once; a server recomputes everything behind the first difference",
+            cases=(f"{earlier}+nogen", later),
+            cause=cause,
+            span=view.mention("loop.last", "last_query_index", "messages[-1]", "messages"),
+        )
+
+
+def _cause(case: Case, before: str, after: str, shared: int) -> str:
+    gone = [mark for mark in case.marks if has(before, case, mark) and not has(after, case, mark)]
+    if any(mark.startswith("reasoning.") for mark in gone):
+        return "reasoning of earlier turns is removed from the history"
+    if any(mark.startswith("tools.") for mark in gone):
+        return "tool definitions are removed from the history"
+    moved = [mark for mark in case.marks if mark.startswith("tools.") and has(before[shared:], case, mark)]
+    if moved and not any(has(before[:shared], case, mark) for mark in moved):
+        return "tool definitions move with the last user message"
+    return "text of earlier turns changes as the history grows"

@@ -1,0 +1,106 @@
+"""TL006: `None`, `True`, `{'a': …}`, `<undefined>` or `[object …]` reaches the prompt from data."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from templatelint.checks._calls import region
+from templatelint.model import Case, Fault
+from templatelint.reading import around
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from templatelint.view import View
+
+_PLAIN = ("chat-basic", "chat-turns")
+_TOOLS = ("tools-offer", "tool-schema-rich")
+_ARGUMENTS = "tool-arguments-types"
+_RESULT = "tool-result-json"
+CASES = (*_PLAIN, *_TOOLS, "tool-call", _ARGUMENTS, _RESULT)
+
+_FOREIGN = re.compile(r"<undefined>|\[object \w+\]|Undefined\(|<built-in method|<bound method|<function ")
+_WORD = re.compile(r"\b(?:None|True|False)\b")
+
+
+def check(view: View) -> Iterator[Fault]:
+    """Look for Python's spelling of what the case holds as JSON."""
+    for case, prompt in view.rendered(*CASES):
+        leak = _FOREIGN.search(prompt)
+        if leak is not None and leak[0] not in view.template.source:
+            yield _fault(view, case, f"{leak[0]!r} is printed in place of a value", prompt[leak.start() :], "foreign")
+            break
+    for case, prompt in view.rendered(*_PLAIN):
+        leak = _WORD.search(prompt)
+        if leak is not None and leak[0] not in view.template.source:
+            fault = _fault(view, case, f"{leak[0]!r} is printed for a missing value", prompt[leak.start() :], "word")
+            yield replace(fault, need="chat")
+            break
+    for case, prompt in view.rendered(*_TOOLS):
+        leak = _python_dict(prompt, _keys(case.request.tools))
+        if leak is not None:
+            yield _fault(view, case, "tool definitions are printed as a Python dict", prompt[leak.start() :], "tools")
+            break
+    yield from _arguments(view)
+
+
+def _arguments(view: View) -> Iterator[Fault]:
+    for case, prompt in view.rendered("tool-call", _ARGUMENTS):
+        written = region(prompt, case)
+        if _pythonic(case, written):
+            return  # Python literals are this dialect's own syntax
+        leak = _python_dict(written, _keys([call["function"]["arguments"] for call in _calls(case)]))
+        if leak is not None:
+            yield _fault(
+                view, case, "call arguments are printed as a Python dict", written[leak.start() :], "arguments"
+            )
+            return
+    if not view.renders("tool-call") or not view.renders(_ARGUMENTS):
+        return
+    usual = region(view.prompt("tool-call"), view.case("tool-call"))
+    case = view.case(_ARGUMENTS)
+    written = region(view.prompt(_ARGUMENTS), case)
+    for word in _WORD.finditer(written):
+        if word[0] not in usual:
+            message = f"the JSON value of an argument is printed as Python's {word[0]!r}"
+            excerpt = written[max(0, word.start() - 30) :]
+            yield replace(_fault(view, case, message, excerpt, "value"), impact="degrades")
+            return
+
+
+def _fault(view: View, case: Case, message: str, excerpt: str, cause: str) -> Fault:
+    return Fault(
+        message=f"{message}: {around(excerpt, 0)!r}",
+        help="print data with `| tojson`, and guard what may be missing with `is defined`",
+        cases=(case.id,),
+        cause=cause,
+        span=view.mention("tool_calls" if cause in {"arguments", "value"} else "tools", "messages"),
+    )
+
+
+def _calls(case: Case) -> list[Any]:
+    return [call for message in case.request.messages for call in message.get("tool_calls") or ()]
+
+
+def _pythonic(case: Case, written: str) -> bool:
+    """Whether the call is written as `name(key=…)`."""
+    return any(re.search(rf"\b{call['function']['name']}\(\w+\s*=", written) for call in _calls(case))
+
+
+def _python_dict(text: str, keys: set[str]) -> re.Match[str] | None:
+    if not keys:
+        return None
+    return re.search("[{ ]'(?:" + "|".join(map(re.escape, sorted(keys))) + r")': ", text)
+
+
+def _keys(data: Any) -> set[str]:
+    if isinstance(data, str) and data.startswith("{"):
+        data = json.loads(data)
+    if isinstance(data, dict):
+        return set(data).union(*(_keys(value) for value in data.values()))
+    if isinstance(data, (list, tuple)):
+        return set().union(*(_keys(value) for value in data))
+    return set()

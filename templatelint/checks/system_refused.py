@@ -1,0 +1,35 @@
+"""TL102: a leading system message raises."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from templatelint.model import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from templatelint.view import View
+
+CASES = ("chat-basic", "chat-turns", "chat-system", "chat-turns-system")
+# the same conversation with and without its system message
+_PAIRS = (("chat-basic", "chat-system"), ("chat-turns", "chat-turns-system"))
+
+
+def check(view: View) -> Iterator[Fault]:
+    """Compare conversations that differ in the system message alone."""
+    refused = [
+        (case_id, error)
+        for plain, case_id in _PAIRS
+        if view.renders(plain) and (error := view.error(case_id)) is not None
+        if error.kind not in ("timeout", "too-large")
+    ]
+    if refused:
+        error = refused[0][1]
+        yield Fault(
+            message=f"a leading system message is refused: {error.message}",
+            help="put the system text into the first user message before sending, or render the role",
+            cases=tuple(case_id for case_id, _ in refused),
+            cause="refused",
+            span=view.span_of(error),
+        )

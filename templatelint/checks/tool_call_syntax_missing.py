@@ -1,0 +1,74 @@
+"""TL202: the tool calls of an assistant turn leave no trace in the prompt, or lose the name or an argument."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from templatelint.checks._calls import lost_parts
+from templatelint.model import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from templatelint.view import View
+
+_SHAPES = {
+    "tool-call": "without content",
+    "tool-call-empty": 'with content ""',
+    "tool-call-text": "with text beside them",
+    "tool-pending": "before their result",
+}
+_OTHER_FORM = "tool-call-empty+wire"
+CASES = ("chat-turns", *_SHAPES, "tool-loop", _OTHER_FORM)
+
+
+def check(view: View) -> Iterator[Fault]:
+    """Look after the user's text for the function name, an argument's key and its value."""
+    shapes = [case_id for case_id in _SHAPES if view.renders(case_id)]
+    if not shapes and view.renders("chat-turns") and not view.renders(_OTHER_FORM):
+        error = view.error("tool-call-empty")
+        if error is not None and error.kind not in ("timeout", "too-large"):
+            yield Fault(
+                message=f"an assistant turn with tool calls is refused: {error.message}",
+                help="render `message['tool_calls']`",
+                cases=tuple(_SHAPES),
+                cause="refused",
+                span=view.span_of(error),
+            )
+            return
+    lost = {case.id: parts for case, prompt in view.rendered(*_SHAPES) if (parts := lost_parts(prompt, case, 1))}
+    if not lost:
+        yield from _later_call(view)
+        return
+    first = next(iter(lost.values()))
+    where = " " + " and ".join(_SHAPES[case_id] for case_id in lost) if len(lost) < len(shapes) else ""
+    if "name" in first and "value" in first:
+        message = f"tool calls of earlier assistant turns{where} leave no trace in the prompt"
+    else:
+        message = f"tool calls of earlier assistant turns{where} lose their {_listed(first)}"
+    yield Fault(
+        message=message,
+        help="render name and arguments of every entry of `message['tool_calls']`: "
+        "the model sees results of calls that it never made",
+        cases=tuple(lost),
+        cause=",".join(first) + where,
+        span=view.mention("tool_calls", "'assistant'", '"assistant"', "messages"),
+    )
+
+
+def _later_call(view: View) -> Iterator[Fault]:
+    for case, prompt in view.rendered("tool-loop"):
+        parts = lost_parts(prompt, case, 2)
+        if parts:
+            yield Fault(
+                message=f"the second tool call of a loop loses its {_listed(parts)}",
+                help="render every assistant turn's `tool_calls`, not only those of one turn",
+                cases=(case.id,),
+                cause="later",
+                span=view.mention("tool_calls"),
+            )
+
+
+def _listed(parts: list[str]) -> str:
+    names = {"name": "function name", "key": "argument names", "value": "argument values"}
+    return " and ".join(names[part] for part in parts)

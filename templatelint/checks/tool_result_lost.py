@@ -1,0 +1,47 @@
+"""TL203: a tool message is dropped or refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from templatelint.model import Fault
+from templatelint.reading import has
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from templatelint.view import View
+
+_RESULTS = ("tool-call", "tool-call-empty", "tool-loop", "tool-result-json", "tool-parallel")
+CASES = ("tool-pending", *_RESULTS)
+
+
+def check(view: View) -> Iterator[Fault]:
+    """Compare a pending call with an answered one, then follow the results."""
+    if view.renders("tool-pending") and not any(view.renders(case_id) for case_id in _RESULTS):
+        error = view.error("tool-call")
+        if error is not None and error.kind not in ("timeout", "too-large"):
+            yield Fault(
+                message=f"a tool message is refused: {error.message}",
+                help="render messages of the role `tool`",
+                cases=("tool-call",),
+                cause="refused",
+                span=view.span_of(error),
+            )
+            return
+    seen = list(view.rendered(*_RESULTS))
+    lost = {
+        case.id: missing
+        for case, prompt in seen
+        if (missing := [mark for mark in case.marks if mark.startswith("tool.") and not has(prompt, case, mark)])
+    }
+    if lost:
+        everywhere = len(lost) == len(seen)
+        where = "" if everywhere else f" in {', '.join(lost)}"
+        yield Fault(
+            message=f"the result of a tool does not reach the prompt{where}",
+            help="render the content of messages of the role `tool`",
+            cases=tuple(lost),
+            cause="dropped" + where,
+            span=view.mention("'tool'", '"tool"', "messages"),
+        )

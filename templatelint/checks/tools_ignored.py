@@ -1,0 +1,98 @@
+"""TL201: tool definitions never reach the prompt, or not all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from templatelint.checks._calls import lost_parts
+from templatelint.model import Case, Fault
+from templatelint.reading import has
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from templatelint.view import View
+
+_OFFERS = ("tools-offer", "tools-offer-system", "tools-many", "tool-call")
+CASES = (*_OFFERS, "tool-call-empty")
+
+# names under which templates take tools that OpenAI clients do not send
+_OWN_NAMES = (
+    "xml_tools",
+    "python_tools",
+    "builtin_tools",
+    "custom_tools",
+    "functions",
+    "documents",
+    "tools_json",
+)
+
+
+def check(view: View) -> Iterator[Fault]:
+    """Look for the name and description of every tool that the request offers."""
+    seen = list(view.rendered(*_OFFERS))
+    lost = {case.id: missing for case, prompt in seen if (missing := _missing(case, prompt))}
+    if not lost:
+        return
+    none_shown = [case_id for case_id, missing in lost.items() if len(missing) == _offered(view.case(case_id))]
+    if len(none_shown) == len(seen):
+        yield Fault(
+            message=f"tool definitions never reach the prompt{_own_names(view)}{_history(view)}",
+            help="print `tools` in the system part, or deploy a template of this model that does: "
+            "clients that send tools get answers from a model that never saw them",
+            cases=tuple(lost),
+            cause="never",
+            span=view.mention("tools", "tool_calls", "messages"),
+        )
+        return
+    case_id = next(iter(lost))
+    yield Fault(
+        message=f"{len(lost[case_id])} of {_offered(view.case(case_id))} tool definitions "
+        f"do not reach the prompt in {', '.join(lost)}",
+        help="print every entry of `tools`, whatever the other messages are",
+        cases=tuple(lost),
+        cause="some",
+        span=view.mention("tools"),
+    )
+
+
+def _missing(case: Case, prompt: str) -> list[str]:
+    """Tools of which neither name nor description arrived."""
+    numbers = [name.split(".")[1] for name in case.marks if name.startswith("tools.") and name.endswith(".name")]
+    return [
+        number
+        for number in numbers
+        if not has(prompt, case, f"tools.{number}.description")
+        # a name that the history calls stands in the prompt without being offered
+        and (_called(case, number) or not has(prompt, case, f"tools.{number}.name"))
+    ]
+
+
+def _called(case: Case, number: str) -> bool:
+    name = case.marks[f"tools.{number}.name"]
+    return any(
+        mark.startswith("call.") and mark.endswith(".name") and text == name for mark, text in case.marks.items()
+    )
+
+
+def _offered(case: Case) -> int:
+    return len(case.request.tools or ())
+
+
+def _history(view: View) -> str:
+    """What becomes of the calls and results of earlier turns."""
+    if not view.renders("tool-call-empty"):
+        return ""
+    case, prompt = view.case("tool-call-empty"), view.prompt("tool-call-empty")
+    call = "value" not in lost_parts(prompt, case, 1)
+    result = has(prompt, case, "tool.1")
+    if call and result:
+        return "; calls and results of earlier turns do"
+    if not call and not result:
+        return "; neither do calls and results of earlier turns"
+    return f"; {'results' if result else 'calls'} of earlier turns do, {'calls' if result else 'results'} do not"
+
+
+def _own_names(view: View) -> str:
+    names = [name for name in _OWN_NAMES if name in view.template.source]
+    return f"; the template reads {' and '.join(names)} instead" if names else ""

@@ -1,0 +1,280 @@
+"""Models → plan → observations → pure rules → findings: the pipeline, on one screen."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from templatelint import cards, cases, checks, engines, matrix, reading
+from templatelint.model import (
+    SEVERITIES,
+    Card,
+    Case,
+    EngineUse,
+    Fault,
+    Finding,
+    Model,
+    NotRun,
+    Origin,
+    Report,
+    Template,
+    TemplateUse,
+)
+from templatelint.severity import ALWAYS_ON, Stance, severity
+from templatelint.view import NoText, View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from templatelint.engines import Engine
+
+# Cells that show whether the template has anything to do with tools; they decide whether that need is on.
+_TOOL_CELLS = (
+    "tools-offer",
+    "tools-many",
+    "tool-call",
+    "tool-call-empty",
+    "tool-call-text",
+    "tool-call-empty+wire",
+)
+_TOOL_MARKS = ("tools.1.description", "tools.1.name", "call.1.value")
+_TOOLS_IGNORED = "TL201"
+# Below this many templates, starting worker processes costs more than it saves.
+_WORTH_WORKERS = 16
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to judge.
+
+    Attributes:
+        engines: engine ids as the user named them; empty means the default set.
+        needs: what the user listed; None lets the template decide.
+        select: ids, id prefixes or names of rules; empty means all.
+        jobs: worker processes; 0 means one a core where there is work for them.
+    """
+
+    engines: tuple[str, ...] = ()
+    needs: tuple[str, ...] | None = None
+    select: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    jobs: int = 0
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """One template to judge, or the lack of one."""
+
+    model: Model
+    template: Template | None
+
+    @property
+    def ref(self) -> str:
+        """The reference as typed, with `#NAME` where a named template is meant."""
+        if self.template is None or not (self.model.picked or self.template.name != "default"):
+            return self.model.ref
+        return f"{self.model.ref}#{self.template.name}"
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    """What one template got."""
+
+    findings: tuple[Finding, ...]
+    not_run: tuple[NotRun, ...]
+
+
+def lint(models: Sequence[Model], options: Options) -> Report:
+    """Judge every template of the models; the report holds all severities."""
+    running = _running(options)
+    units = [_Unit(model, template) for model in models for template in model.templates or (None,)]
+    verdicts = _judge_all(units, options)
+    return Report(
+        engines=tuple(EngineUse(e.name, e.renderer, e.version, e.emulated) for e in running),
+        templates=tuple(
+            TemplateUse(unit.ref, unit.template.name, unit.template.origin.path, unit.template.sha256)
+            for unit in units
+            if unit.template is not None
+        ),
+        findings=tuple(finding for verdict in verdicts for finding in verdict.findings),
+        not_run=(*_absent_engines(options), *(gap for verdict in verdicts for gap in verdict.not_run)),
+    )
+
+
+def _running(options: Options) -> list[Engine]:
+    if options.engines:
+        names: Iterable[str] = options.engines
+    else:
+        names = [name for name in engines.DEFAULT_ENGINES if name in engines.available()]
+    return [engines.get(name) for name in names]
+
+
+def _absent_engines(options: Options) -> Iterator[NotRun]:
+    if not options.engines:
+        for name in engines.DEFAULT_ENGINES:
+            if name not in engines.available():
+                yield NotRun("*", "*", f"{name}: {engines.ENGINES[name].why_not}")
+
+
+def _judge_all(units: Sequence[_Unit], options: Options) -> list[_Verdict]:
+    import os
+
+    jobs = options.jobs or (os.cpu_count() or 1)
+    if jobs == 1 or (not options.jobs and len(units) < _WORTH_WORKERS):
+        return [_judge(unit, options) for unit in units]
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    with ProcessPoolExecutor(min(jobs, len(units) or 1), get_context("spawn")) as workers:
+        return list(workers.map(partial(_judge, options=options), units, chunksize=4))
+
+
+def _judge(unit: _Unit, options: Options) -> _Verdict:
+    if unit.template is None:
+        return _judge_missing(unit, options)
+    running = _running(options)
+    reported = _selected(options)
+    evaluated = _with_subsumers(reported)
+    observed = matrix.observe(unit.model, unit.template, running, _plan(evaluated))
+    faults: list[tuple[Card, str, Fault]] = []
+    not_run: list[NotRun] = []
+    for engine in running:
+        view = View(engine.name, engine.client_form, unit.model, unit.template, observed)
+        for card in evaluated:
+            found, gaps = _apply(card, view)
+            faults += [(card, engine.name, fault) for fault in found]
+            not_run += [NotRun(card.id, unit.ref, f"{engine.name}: {gap}") for gap in gaps]
+    stance = _stance(options, running, observed)
+    kept = [(card, engine, fault) for card, engine, fault in _unsubsumed(faults) if card in reported]
+    findings = [_finding(unit, card, merged, hit, stance) for card, merged, hit in _merged(kept)]
+    findings.sort(key=lambda found: (SEVERITIES.index(found.severity), found.place.line, found.rule))
+    return _Verdict(tuple(findings), tuple(gap for gap in not_run if gap.rule in {card.id for card in reported}))
+
+
+# ------------------------------------------------------------------------------------------- the rules
+
+
+def _selected(options: Options) -> list[Card]:
+    """The cards that the options select, among those that have a check."""
+    implemented = {card.id: card for card in cards.all_cards().values() if card.name in checks.names()}
+    wanted = {rule for word in options.select for rule in cards.select(word)} if options.select else set(implemented)
+    wanted |= {rule for word in options.extend_select for rule in cards.select(word)}
+    wanted -= {rule for word in options.ignore for rule in cards.select(word)}
+    return [card for rule, card in implemented.items() if rule in wanted]
+
+
+def _with_subsumers(selected: Sequence[Card]) -> list[Card]:
+    """The selected cards and those that could make one of their findings redundant."""
+    wanted = {card.id for card in selected} | {rule for card in selected for rule in card.subsumed_by}
+    return [card for card in cards.all_cards().values() if card.id in wanted and card.name in checks.names()]
+
+
+def _plan(selected: Sequence[Card]) -> list[Case]:
+    """The union of what the rules look at, each cell once."""
+    wanted = dict.fromkeys(case_id for card in selected for case_id in checks.load(card.name).CASES)
+    return [cases.get(case_id) for case_id in (wanted | dict.fromkeys(_TOOL_CELLS))]
+
+
+def _apply(card: Card, view: View) -> tuple[list[Fault], list[str]]:
+    """The faults of one rule on one engine, and the cells that it could not judge."""
+    view.missed.clear()
+    found: list[Fault] = []
+    try:
+        found.extend(checks.load(card.name).check(view))
+    except NoText as missing:
+        view.missed.append(missing)
+    except Exception as error:  # noqa: BLE001 (a crashed rule is a gap in the answer, not the end of it)
+        return [], [f"the rule crashed: {type(error).__name__}: {error}"]
+    return found, list(dict.fromkeys(str(missing) for missing in view.missed if missing.served))
+
+
+def _unsubsumed(faults: Sequence[tuple[Card, str, Fault]]) -> list[tuple[Card, str, Fault]]:
+    """Without what follows from a larger lack on the same engine."""
+    fired = {(card.id, engine) for card, engine, _ in faults}
+    return [
+        (card, engine, fault)
+        for card, engine, fault in faults
+        if not any((larger, engine) in fired for larger in card.subsumed_by)
+    ]
+
+
+def _merged(faults: Iterable[tuple[Card, str, Fault]]) -> Iterator[tuple[Card, Fault, tuple[str, ...]]]:
+    """One cause, one finding: equal causes join their engines."""
+    groups: dict[tuple[str, str], list[tuple[Card, str, Fault]]] = {}
+    for card, engine, fault in faults:
+        groups.setdefault((card.id, fault.cause), []).append((card, engine, fault))
+    for group in groups.values():
+        card, _, fault = group[0]
+        yield card, fault, tuple(dict.fromkeys(engine for _, engine, _ in group))
+
+
+# ---------------------------------------------------------------------------------------- the findings
+
+
+def _stance(options: Options, running: Sequence[Engine], observed: matrix.Matrix) -> Stance:
+    needs = set(options.needs) if options.needs is not None else set(ALWAYS_ON)
+    if options.needs is None and _shows_tools(observed):
+        needs.add("tools")
+    return Stance(needs, {engine.name for engine in running}, bool(options.engines), options.needs is not None)
+
+
+def _shows_tools(observed: matrix.Matrix) -> bool:
+    for (case_id, _), observation in observed.cells.items():
+        case = observed.cases[case_id]
+        if case_id in _TOOL_CELLS and observation.prompt is not None:
+            marks = [mark for mark in _TOOL_MARKS if mark in case.marks]
+            if any(reading.has(observation.prompt, case, mark) for mark in marks):
+                return True
+    return False
+
+
+def _finding(unit: _Unit, card: Card, fault: Fault, hit: tuple[str, ...], stance: Stance) -> Finding:
+    # a model without a template is judged as if it had an empty one
+    template = unit.template or Template("", "", Origin(unit.model.ref, ""))
+    impact, need = fault.impact or card.impact, fault.need or card.need
+    weight = severity(impact, need, frozenset(hit), stance)
+    if card.id == _TOOLS_IGNORED and need not in stance.needs and not stance.asked:
+        weight = "warning"  # the one exception: a template in which nothing about tools is ever shown
+    start, end = fault.span or (0, 0)
+    line_start = template.source.rfind("\n", 0, start) + 1
+    excerpt = template.source[line_start:].split("\n", 1)[0].rstrip("\r")
+    return Finding(
+        rule=card.id,
+        name=card.name,
+        severity=weight,
+        message=fault.message,
+        help=fault.help,
+        ref=unit.ref,
+        template=template.name,
+        place=template.origin.place(start),
+        end=template.origin.place(end),
+        engines=hit,
+        needs=(need,),
+        evidence=tuple((case_id, engine) for engine in hit for case_id in fault.cases),
+        fingerprint=_fingerprint(card.id, template.name, fault.cause),
+        span=fault.span,
+        excerpt=excerpt if fault.span else "",
+        excerpt_line=template.source.count("\n", 0, start) + 1 if fault.span else 0,
+        excerpt_column=start - line_start + 1 if fault.span else 0,
+        detail=fault.detail,
+    )
+
+
+def _judge_missing(unit: _Unit, options: Options) -> _Verdict:
+    """A model without any template: only rules about the model as a whole have something to say."""
+    running = _running(options)
+    everywhere = tuple(engine.name for engine in running)
+    stance = _stance(options, running, matrix.Matrix({}, {}, {}))
+    findings = [
+        _finding(unit, card, fault, everywhere, stance)
+        for card in _selected(options)
+        for fault in checks.load_model_check(card.name)(unit.model)
+    ]
+    return _Verdict(tuple(findings), ())
+
+
+def _fingerprint(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,0 +1,173 @@
+"""Template × cases × engines → observations: each cell rendered once, in a bounded child."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from templatelint import bounded
+from templatelint.cases import FIXED_NOW, clock, to_form
+from templatelint.model import ErrorKind, Observation, RenderError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from templatelint.engines import Engine
+    from templatelint.model import Case, Model, Request, Template, Tokenizer
+
+_ENDED = object()
+_STOPPED: Mapping[str, ErrorKind] = {"timeout": "timeout", "memory": "too-large", "died": "too-large"}
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """What was observed of one template.
+
+    Attributes:
+        cases: id → case, for every planned cell.
+        loads: engine → None, or why it does not load the template; an engine that was not tried is absent.
+        cells: (case id, engine) → observation, for every cell that was tried.
+        skipped: (case id, engine) → why a planned cell was not tried. A cell that the engine serves with
+            another template of the model is in neither.
+    """
+
+    cases: Mapping[str, Case]
+    loads: Mapping[str, RenderError | None]
+    cells: Mapping[tuple[str, str], Observation]
+    skipped: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One render: which request, at what time of the template's clock."""
+
+    request: Request
+    now: datetime
+
+
+def observe(
+    model: Model,
+    template: Template,
+    engines: Sequence[Engine],
+    cases: Sequence[Case],
+    limits: bounded.Limits | None = None,
+) -> Matrix:
+    """Render the cases that each engine would serve with this template."""
+    planned = [
+        (case.id, engine.name, job)
+        for engine in engines
+        for case in cases
+        if engine.choose(model, (job := _job(case, engine)).request) == template
+    ]
+    outcome = _run(template, model.tokenizer, engines, [(name, job) for _, name, job in planned], limits)
+    cells: dict[tuple[str, str], Observation] = {}
+    skipped: dict[tuple[str, str], str] = {}
+    for (case_id, name, _), observed in zip(planned, outcome.observations, strict=True):
+        if isinstance(observed, Observation):
+            cells[case_id, name] = observed
+        else:
+            skipped[case_id, name] = observed
+    return Matrix({case.id: case for case in cases}, outcome.loads, cells, skipped)
+
+
+def observe_requests(
+    model: Model,
+    engine: Engine,
+    requests: Sequence[Request],
+    now: datetime = FIXED_NOW,
+    limits: bounded.Limits | None = None,
+) -> list[tuple[Template | None, Observation]]:
+    """Render requests as they are, each through the template that the engine chooses for it."""
+    chosen = [engine.choose(model, request) for request in requests]
+    results: list[tuple[Template | None, Observation]] = [
+        (None, Observation(error=choice)) if isinstance(choice, RenderError) else (choice, Observation())
+        for choice in chosen
+    ]
+    for template in model.templates:
+        rows = [row for row, choice in enumerate(chosen) if choice == template]
+        if not rows:
+            continue
+        jobs = [(engine.name, _Job(requests[row], now)) for row in rows]
+        outcome = _run(template, model.tokenizer, [engine], jobs, limits)
+        for row, observed in zip(rows, outcome.observations, strict=True):
+            results[row] = (template, _as_observation(observed, outcome.loads.get(engine.name)))
+    return results
+
+
+def _as_observation(observed: Observation | str, load_error: RenderError | None) -> Observation:
+    if isinstance(observed, Observation):
+        return observed
+    return Observation(error=load_error or RenderError("timeout", observed))
+
+
+def _job(case: Case, engine: Engine) -> _Job:
+    return _Job(to_form(case.request, case.form or engine.client_form), clock(case))
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    loads: Mapping[str, RenderError | None]
+    observations: Sequence[Observation | str]
+
+
+def _run(
+    template: Template,
+    tokenizer: Tokenizer,
+    engines: Sequence[Engine],
+    jobs: Sequence[tuple[str, _Job]],
+    limits: bounded.Limits | None,
+) -> _Outcome:
+    """Load the template in every engine and render its jobs, all in one child; jobs come grouped by engine."""
+    items, stop = bounded.run(_render_all, template, tokenizer, engines, jobs, limits=limits or bounded.Limits())
+    answers = iter(items)
+    pending = None if stop is None else RenderError(_STOPPED[stop.kind], stop.message)
+    lost = "" if stop is None else f"not tried after an earlier cell ended with: {stop.message}"
+    loads: dict[str, RenderError | None] = {}
+    observations: list[Observation | str] = []
+    for engine in engines:
+        answer = next(answers, _ENDED)
+        if answer is not _ENDED:
+            loads[engine.name] = _error(answer)
+        elif pending is not None:  # the child ended while this engine was loading the template
+            loads[engine.name] = pending
+            pending = None
+        for _ in [job for name, job in jobs if name == engine.name]:
+            if loads.get(engine.name) is not None:
+                observations.append(f"{engine.name} does not load the template")
+            elif (answer := next(answers, None)) is not None:
+                observations.append(_observation(answer))
+            elif pending is not None:
+                observations.append(Observation(error=pending))
+                pending = None
+            else:
+                observations.append(lost)
+    return _Outcome(loads, observations)
+
+
+def _render_all(
+    template: Template, tokenizer: Tokenizer, engines: Sequence[Engine], jobs: Sequence[tuple[str, _Job]]
+) -> Iterator[Any]:
+    """In the child: for each engine one item for loading, then one for each of its jobs."""
+    for engine in engines:
+        loaded = engine.load(template, tokenizer)
+        if isinstance(loaded, RenderError):
+            yield _plain_error(loaded)
+            continue
+        yield None
+        for name, job in jobs:
+            if name == engine.name:
+                observation = loaded.render(job.request, job.now)
+                yield [observation.prompt, _plain_error(observation.error)]
+
+
+def _plain_error(error: RenderError | None) -> list[Any] | None:
+    return None if error is None else [error.kind, error.message, error.line, error.column]
+
+
+def _error(plain: Sequence[Any] | None) -> RenderError | None:
+    return None if plain is None else RenderError(*plain)
+
+
+def _observation(plain: Sequence[Any]) -> Observation:
+    return Observation(plain[0], _error(plain[1]))

@@ -1,0 +1,169 @@
+"""A rendered prompt and the case it came from → where each text of the case went."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from templatelint.model import Case
+
+# What looks like a token of the template's own: <|im_end|>, [INST], </s>, <｜User｜>.
+MARKER = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z][A-Z_]*\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A text of the case as it stands in a prompt: `prompt[start:end]`."""
+
+    mark: str
+    start: int
+    end: int
+
+
+def positions(prompt: str, text: str) -> list[int]:
+    """Where `text` begins in the prompt, letter case apart."""
+    return [found.start() for found in _ignoring_case(text).finditer(prompt)]
+
+
+@lru_cache(maxsize=1024)
+def _ignoring_case(text: str) -> re.Pattern[str]:
+    return re.compile(re.escape(text), re.IGNORECASE | re.ASCII)
+
+
+def has(prompt: str, case: Case, mark: str) -> bool:
+    """Whether the marked text of the case reached the prompt."""
+    text = case.marks[mark]
+    return text in prompt or _ignoring_case(text).search(prompt) is not None
+
+
+def stretch(prompt: str, case: Case, mark: str) -> Stretch | None:
+    """The last place where the message text that carries the mark stands, as far as it arrived unaltered."""
+    found = positions(prompt, case.marks[mark])
+    if not found:
+        return None
+    text = message_text(case, case.marks[mark])
+    inside = text.index(case.marks[mark])
+    start, end = found[-1], found[-1] + len(case.marks[mark])
+    start -= common(text[:inside][::-1], prompt[:start][::-1])
+    end += common(text[inside + len(case.marks[mark]) :], prompt[end:])
+    return Stretch(mark, start, end)
+
+
+def message_text(case: Case, mark_text: str) -> str:
+    """The whole text (message, part, tool description …) of the request that carries the mark."""
+    for text in _texts([case.request.messages, case.request.tools]):
+        if mark_text in text:
+            return text
+    return mark_text
+
+
+def _texts(data: Any) -> Iterator[str]:
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, Mapping):
+        for value in data.values():
+            yield from _texts(value)
+    elif isinstance(data, (list, tuple)):
+        for value in data:
+            yield from _texts(value)
+
+
+def spoken(case: Case) -> list[str]:
+    """Marks of the texts of user, assistant and tool messages, in the order of the conversation."""
+    order = list(_texts(case.request.messages))
+    names = [name for name in case.marks if name.split(".")[0] in ("user", "assistant", "tool")]
+    return sorted(
+        names,
+        key=lambda name: next((at for at, text in enumerate(order) if case.marks[name] in text), len(order)),
+    )
+
+
+def common(one: str, other: str) -> int:
+    """How many characters the two texts begin with in common."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one.startswith(other[low:middle], low):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def visible(text: str, limit: int = 72) -> str:
+    r"""An excerpt for a message: newlines as `\\n`, the middle of a long text left out."""
+    text = text.replace("\n", "\\n")
+    if len(text) <= limit:
+        return text
+    half = (limit - 1) // 2
+    return f"{text[:half]}…{text[-half:]}"
+
+
+def around(prompt: str, at: int, before: int = 30, after: int = 40) -> str:
+    """An excerpt of the prompt round an offset."""
+    head = "…" if at > before else ""
+    tail = "…" if at + after < len(prompt) else ""
+    return head + visible(prompt[max(0, at - before) : at + after], before + after + 20) + tail
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """How a template writes turns, read off one user–assistant–user prompt; texts exclude the messages.
+
+    Attributes:
+        lead: what stands before the first user's text and is not the user header.
+        user_header: what opens a user turn.
+        user_to_assistant: what stands between the user's text and the assistant's (close and open).
+        assistant_to_user: what stands between the assistant's text and the next user header.
+        tail: what stands after the last user's text.
+    """
+
+    lead: str
+    user_header: str
+    user_to_assistant: str
+    assistant_to_user: str
+    tail: str
+
+
+def turns(prompt: str, case: Case) -> Turns | None:
+    """Read the turns of a prompt of `chat-turns`; None where a text is missing or out of order."""
+    found = [stretch(prompt, case, name) for name in ("user.1", "assistant.1", "user.2")]
+    first, answer, second = found
+    if first is None or answer is None or second is None or not first.end <= answer.start <= answer.end <= second.start:
+        return None
+    before, between = prompt[: first.start], prompt[answer.end : second.start]
+    header = common_header(before, between)
+    return Turns(
+        lead=before[: len(before) - len(header)],
+        user_header=header,
+        user_to_assistant=prompt[first.end : answer.start],
+        assistant_to_user=between[: len(between) - len(header)],
+        tail=prompt[second.end :],
+    )
+
+
+def common_header(before: str, between: str) -> str:
+    """What both texts end with, not beginning inside a marker or a word."""
+    header = before[len(before) - common(before[::-1], between[::-1]) :]
+    for text in (before, between):
+        cut = len(text) - len(header)
+        for marker in MARKER.finditer(text):
+            if marker.start() < cut < marker.end():
+                header = text[marker.end() :] if len(text) - marker.end() < len(header) else header
+    while header and header[0].isalnum():
+        start = len(before) - len(header)
+        if not (start and before[start - 1].isalnum()) and not _cuts_word(between, header):
+            break
+        header = header[1:]
+    return header
+
+
+def _cuts_word(text: str, header: str) -> bool:
+    start = len(text) - len(header)
+    return start > 0 and text[start - 1].isalnum()

@@ -1,0 +1,127 @@
+"""One template on one engine, as its cells show it: what a check is given."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from templatelint.syntax import Syntax, TemplateSyntax, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from templatelint.matrix import Matrix
+    from templatelint.model import Case, ClientForm, Model, Observation, RenderError, Template
+
+_WORD = re.compile(r"\w+")
+
+
+class NoText(Exception):
+    """A cell has no text to give."""
+
+    def __init__(self, case_id: str, why: str, *, served: bool = True) -> None:
+        super().__init__(f"{case_id}: {why}")
+        self.served = served
+
+
+@dataclass(frozen=True)
+class View:
+    """What a check may look at.
+
+    Attributes:
+        engine: the engine's id.
+        client_form: the form in which it is fed requests.
+        missed: cells without text that a check passed over; the pipeline reports them.
+    """
+
+    engine: str
+    client_form: ClientForm
+    model: Model
+    template: Template
+    matrix: Matrix = field(repr=False)
+    missed: list[NoText] = field(default_factory=list, repr=False)
+
+    # ------------------------------------------------------------------------------------- the cells
+
+    @property
+    def load_error(self) -> RenderError | None:
+        """Why the engine does not load the template."""
+        return self.matrix.loads.get(self.engine)
+
+    def case(self, case_id: str) -> Case:
+        """The case of a planned cell."""
+        return self.matrix.cases[case_id]
+
+    def observation(self, case_id: str) -> Observation:
+        """The cell as observed; raises NoText where it was not tried."""
+        cell = (case_id, self.engine)
+        if cell in self.matrix.cells:
+            return self.matrix.cells[cell]
+        if cell in self.matrix.skipped:
+            raise NoText(case_id, self.matrix.skipped[cell])
+        raise NoText(case_id, "served by another template of this model", served=False)
+
+    def prompt(self, case_id: str) -> str:
+        """The cell's prompt; raises NoText where it has none."""
+        observation = self.observation(case_id)
+        if observation.prompt is None:
+            error = observation.error
+            raise NoText(case_id, error.message if error else "no prompt")
+        return observation.prompt
+
+    def error(self, case_id: str) -> RenderError | None:
+        """The cell's error, None where it rendered; raises NoText where it was not tried."""
+        return self.observation(case_id).error
+
+    def renders(self, case_id: str) -> bool:
+        """Whether the cell was tried and gave a prompt."""
+        cell = self.matrix.cells.get((case_id, self.engine))
+        return cell is not None and cell.prompt is not None
+
+    def rendered(self, *case_ids: str) -> Iterator[tuple[Case, str]]:
+        """The cells that have a prompt; the others are noted as missed."""
+        for case_id in case_ids:
+            try:
+                yield self.case(case_id), self.prompt(case_id)
+            except NoText as missing:
+                self.missed.append(missing)
+
+    def failures(self) -> Iterator[tuple[Case, RenderError]]:
+        """Every cell of this engine that gave an error."""
+        for (case_id, engine), observation in self.matrix.cells.items():
+            if engine == self.engine and observation.error is not None:
+                yield self.case(case_id), observation.error
+
+    # ---------------------------------------------------------------------------------- the template
+
+    @property
+    def syntax(self) -> Syntax:
+        """The template's syntax tree; raises NoText where it does not parse."""
+        try:
+            return parse(self.template.source)
+        except TemplateSyntax as error:
+            raise NoText("the template", f"does not parse: {error}") from error
+
+    def span_of(self, error: RenderError) -> tuple[int, int] | None:
+        """Offsets of the construct that an error points at: from its column, else its whole line."""
+        if error.line is None:
+            return None
+        lines = self.template.source.split("\n")
+        if error.line > len(lines):
+            return None
+        start = sum(len(line) + 1 for line in lines[: error.line - 1])
+        line = lines[error.line - 1]
+        if error.column is None:
+            return start + len(line) - len(line.lstrip()), start + len(line.rstrip())
+        word = _WORD.match(line, error.column - 1)
+        at = start + error.column - 1
+        return at, at + (len(word[0]) if word else 1)
+
+    def mention(self, *texts: str) -> tuple[int, int] | None:
+        """Offsets of the first of the texts that stands in the source: where a reader would begin to look."""
+        for text in texts:
+            at = self.template.source.find(text)
+            if at >= 0:
+                return at, at + len(text)
+        return None

