@@ -1,0 +1,227 @@
+"""Turns the conversations of the corpus into cases, and an id with cut and variants into what it stands for."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from templatelint.data import folder
+from templatelint.errors import TemplatelintError
+from templatelint.model import Case
+from templatelint.nearest import unknown
+from templatelint.traffic import read_json, read_messages, read_requests, read_tools, request_from_openai
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from templatelint.model import ClientForm, Request
+
+__all__ = [
+    "FIXED_NOW",
+    "VARIANTS",
+    "all_cases",
+    "clock",
+    "get",
+    "read_messages",
+    "read_requests",
+    "read_tools",
+    "request_from_openai",
+    "snapshots",
+    "to_form",
+]
+
+# Where the clock of the corpus stands. Local time without a zone, as transformers gives it to `strftime_now`.
+FIXED_NOW = datetime.fromisoformat("2026-03-02T09:30:00")
+
+VARIANTS: Mapping[str, str] = MappingProxyType(
+    {
+        "nogen": "without the generation prompt",
+        "wire": "in OpenAI wire form",
+        "native": "in Python form: arguments as mappings, no null members",
+        "tomorrow": "a day later",
+        "notools": "without its tool definitions",
+    }
+)
+
+_CURE = "the files of corpus/ are not as they were installed: install templatelint again"
+
+
+def all_cases() -> Mapping[str, Case]:
+    """The base cases of `corpus/conversations`, by id in alphabetical order."""
+    return MappingProxyType({case_id: get(case_id) for case_id in _ids()})
+
+
+@cache
+def get(case_id: str) -> Case:
+    """The case of an id: a base case (`tool-loop`), cut (`@3`: its first 3 messages), varied (`+nogen+wire`).
+
+    Raises:
+        TemplatelintError: no such case, cut or variant.
+    """
+    stem, *variants = case_id.split("+")
+    base, cut, count = stem.partition("@")
+    if base not in _ids():
+        error = unknown("case", base, _ids())
+        raise TemplatelintError(error.message, help=error.help or "`templatelint cases` lists them")
+    case = _load(base)
+    if cut:
+        case = _first_messages(case, count)
+    for variant in variants:
+        case = _varied(case, variant)
+    return replace(case, id=case_id)
+
+
+def snapshots(case_id: str) -> tuple[str, ...]:
+    """The growing cuts at which a client really sends a request: where the assistant is to speak next.
+
+    Those are the ends of runs of user and tool messages; the last one is the case itself where it ends so.
+    `snapshots("tool-loop")` is `("tool-loop@1", "tool-loop@3", "tool-loop@5", "tool-loop")`; variants carry over.
+    """
+    stem, plus, variants = case_id.partition("+")
+    base = stem.partition("@")[0]
+    roles = [message["role"] for message in get(case_id).request.messages]
+    cuts = [f"{base}@{count}{plus}{variants}" for count in range(1, len(roles))] + [case_id]
+    return tuple(
+        cut
+        for cut, role, following in zip(cuts, roles, [*roles[1:], "assistant"], strict=True)
+        if role in ("user", "tool") and following == "assistant"
+    )
+
+
+def clock(case: Case) -> datetime:
+    """The date and time that a template's clock shows while it renders the case."""
+    return FIXED_NOW + timedelta(days=case.day)
+
+
+# ------------------------------------------------------------------------------------------ client forms
+
+
+def to_form(request: Request, form: ClientForm) -> Request:
+    """The request as a client of that kind hands it over.
+
+    `wire` is the request as it is (arguments as JSON strings, `content: null`). `native` is the Python data that
+    callers of transformers pass: arguments that are JSON objects become mappings (anything else stays a string),
+    members of a message that are null are absent.
+    """
+    if form == "wire":
+        return request
+    return replace(request, messages=[_native_message(message) for message in request.messages])
+
+
+def _native_message(message: Mapping[str, Any]) -> dict[str, Any]:
+    native = {name: value for name, value in message.items() if value is not None}
+    if isinstance(native.get("tool_calls"), list):
+        native["tool_calls"] = [_native_call(call) for call in native["tool_calls"]]
+    return native
+
+
+def _native_call(call: Any) -> Any:
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(function, dict) or not isinstance(function.get("arguments"), str):
+        return call
+    import json
+
+    try:
+        arguments = json.loads(function["arguments"])
+    except (ValueError, RecursionError):
+        return call
+    return {**call, "function": {**function, "arguments": arguments}} if isinstance(arguments, dict) else call
+
+
+# --------------------------------------------------------------------------------------- cuts and variants
+
+
+def _first_messages(case: Case, count: str) -> Case:
+    messages = case.request.messages
+    cuts = {str(number): number for number in range(1, len(messages) + 1)}
+    if count not in cuts:
+        raise TemplatelintError(
+            f'case "{case.id}" has no cut @{count}',
+            help=f"it has {len(messages)} messages: @N with N from 1 to {len(messages)} keeps the first N",
+        )
+    return _with_request(
+        case, f"the first {count} of {len(messages)} messages", replace(case.request, messages=messages[: cuts[count]])
+    )
+
+
+def _varied(case: Case, variant: str) -> Case:
+    if variant not in VARIANTS:
+        raise unknown("case variant", variant, VARIANTS)
+    said = VARIANTS[variant]
+    if variant == "nogen":
+        return _with_request(case, said, replace(case.request, add_generation_prompt=False))
+    if variant == "notools":
+        return _with_request(case, said, replace(case.request, tools=None))
+    varied = replace(case, isolates=f"{case.isolates}; {said}")
+    if variant == "tomorrow":
+        return replace(varied, day=case.day + 1)
+    return replace(varied, form="wire" if variant == "wire" else "native")
+
+
+def _with_request(case: Case, said: str, request: Request) -> Case:
+    """The case with another request, and those marks whose carrier is still there."""
+    carriers = _carriers(request)
+    marks = {name: mark for name, mark in case.marks.items() if _number(name) <= carriers.get(_kind(name), 0)}
+    return replace(case, isolates=f"{case.isolates}; {said}", request=request, marks=marks)
+
+
+def _kind(mark: str) -> str:
+    return mark.partition(".")[0]
+
+
+def _number(mark: str) -> int:
+    """Which carrier of its kind a mark belongs to: 2 of `call.2.value`, 1 of `system`."""
+    return int([*mark.split("."), "1"][1])
+
+
+def _carriers(request: Request) -> dict[str, int]:
+    """How many carriers of each kind of mark there are."""
+    found = {"tools": len(request.tools or ())}
+
+    def count(kind: str, number: int = 1) -> None:
+        found[kind] = found.get(kind, 0) + number
+
+    for message in request.messages:
+        if message["role"] != "assistant":
+            count(message["role"])
+            continue
+        if message.get("content"):
+            count("assistant")
+        if "reasoning_content" in message or "<think>" in str(message.get("content")):
+            count("reasoning")
+        count("call", len(message.get("tool_calls") or ()))
+    return found
+
+
+# ---------------------------------------------------------------------------------------------- the files
+
+
+@cache
+def _ids() -> tuple[str, ...]:
+    names = os.listdir(folder("corpus") / "conversations")  # noqa: PTH208 (a Path for every name costs more than the names)
+    return tuple(sorted(name.removesuffix(".json") for name in names if name.endswith(".json")))
+
+
+@cache
+def _load(base: str) -> Case:
+    path = folder("corpus") / "conversations" / f"{base}.json"
+    entry = read_json(path, _CURE)
+    body = entry["request"]
+    if "tools" in body:
+        body["tools"] = [_tools()[tool] if isinstance(tool, str) else tool for tool in body["tools"]]
+    return Case(
+        id=base,
+        isolates=entry["isolates"],
+        request=request_from_openai(body, where=str(path)),
+        marks=entry["marks"],
+    )
+
+
+@cache
+def _tools() -> Mapping[str, Any]:
+    tools: Mapping[str, Any] = read_json(folder("corpus") / "tools.json", _CURE)
+    return tools
