@@ -1,0 +1,325 @@
+"""A generator → its items, run in a child process that cannot hang, fill memory or write to the user's terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from multiprocessing.connection import Connection
+
+_MIB = 1024 * 1024
+_CHUNK = 1 << 20  # bytes a read
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a run may use.
+
+    Attributes:
+        seconds: processor time for one item (wall-clock time where the platform has no such timer).
+        wall: wall-clock time for the whole run, in seconds.
+        memory: bytes of address space above what the process has at its start.
+    """
+
+    seconds: float = 2.0
+    wall: float = 12.0
+    memory: int = 512 * _MIB
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Why a run ended before its generator did; `died` means by a signal or without a word."""
+
+    kind: Literal["timeout", "memory", "died"]
+    message: str
+
+
+class ChildFailedError(RuntimeError):
+    """The generator raised: a fault in it, not in what it worked on; carries the child's traceback."""
+
+
+_DEFAULT = Limits()
+
+
+def run(
+    work: Callable[..., Iterator[Any]],
+    *args: Any,
+    limits: Limits = _DEFAULT,
+    method: Literal["fork", "spawn"] | None = None,
+) -> tuple[list[Any], Stop | None]:
+    """Run `work(*args)` in a child process and collect the items that it yields.
+
+    A child is forked where the platform can. Elsewhere it is spawned, and then `work` and `args` must be
+    picklable, one item's deadline is wall-clock time, and memory is not limited.
+
+    Args:
+        work: a generator function. Its items must be JSON data; a string keeps its lone surrogates, a tuple
+            comes back as a list.
+        *args: what it works on.
+        limits: what the child may use.
+        method: overrides the platform's choice.
+
+    Returns:
+        The items yielded before the end, and None or why the child was stopped.
+
+    Raises:
+        ChildFailedError: `work` raised something other than MemoryError.
+    """
+    if method is None:
+        method = "fork" if hasattr(os, "fork") else "spawn"
+    return (_run_forked if method == "fork" else _run_spawned)(partial(work, *args), limits)
+
+
+# ---------------------------------------------------------------------- what child and parent exchange
+#
+# Messages, each a tag and JSON text on one line: an item; or how the child ended. A child that ends without
+# such a word was killed.
+
+_READY, _ITEM, _FINISHED, _MEMORY, _FAILED = b"r", b"i", b"f", b"m", b"x"
+
+
+_Job = partial[Iterator[Any]]
+
+
+class _Send(Protocol):
+    def __call__(self, tag: bytes, content: Any = None, /) -> None: ...
+
+
+def _message(tag: bytes, content: Any) -> bytes:
+    # with escapes for everything outside ASCII, two lone surrogates in a row would arrive as one character
+    return tag + json.dumps(content, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def _work_through(job: _Job, send: _Send) -> None:
+    """The child's part: send each item, then how it ended."""
+    try:
+        for item in job():
+            send(_ITEM, item)
+    except MemoryError:
+        end: tuple[bytes, Any] = (_MEMORY, None)  # sent below, when the traceback has let go of the memory
+    except Exception:  # noqa: BLE001 (the parent raises it)
+        from traceback import format_exc
+
+        end = (_FAILED, format_exc())
+    else:
+        end = (_FINISHED, None)
+    send(*end)
+
+
+class _Received:
+    """The parent's part: what has arrived."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.items: list[Any] = []
+        self.ended = False
+        self.stop: Stop | None = None
+
+    def take(self, message: bytes) -> None:
+        tag, content = message[:1], json.loads(message[1:].decode("utf-8", "surrogatepass"))
+        if tag == _ITEM:
+            self.items.append(content)
+        elif tag == _FAILED:
+            raise ChildFailedError(content)
+        elif tag == _MEMORY:
+            self.end("memory", f"more than {self.limits.memory // _MIB} MiB of memory")
+        elif tag == _FINISHED:
+            self.ended = True
+
+    def end(self, kind: Literal["timeout", "memory", "died"], message: str) -> None:
+        self.ended = True
+        self.stop = Stop(kind, message)
+
+    def died(self, status: int) -> None:
+        """The child is gone; `status` is its exit code, or the negative number of the signal that killed it."""
+        if self.ended:
+            return
+        if status == -getattr(signal, "SIGPROF", 0):
+            self.end("timeout", f"more than {self.limits.seconds:g} s of processor time")
+        elif status < 0:
+            self.end("died", f"killed by {_signal_name(-status)}")
+        else:
+            self.end("died", f"ended without an answer, exit status {status}")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _leave_terminal() -> None:
+    """Nothing that the child reads or writes is the user's any more."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+
+
+# --------------------------------------------------------------------------------------------- forked
+
+
+def _run_forked(job: _Job, limits: Limits) -> tuple[list[Any], Stop | None]:
+    import resource  # noqa: F401 (imported here once rather than in every child)
+    import select
+
+    received = _Received(limits)
+    read_end, write_end = os.pipe()
+    child = _fork(read_end, write_end, job, limits)
+    os.close(write_end)
+    deadline = time.monotonic() + limits.wall
+    poll = select.poll()
+    poll.register(read_end, select.POLLIN)
+    gone = False
+    try:
+        partial = bytearray()
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0 or not poll.poll(left * 1000):
+                received.end("timeout", f"more than {limits.wall:g} s")
+                break
+            chunk = os.read(read_end, _CHUNK)
+            if not chunk:
+                gone = True
+                break
+            partial += chunk
+            if b"\n" in chunk:
+                *messages, partial = partial.split(b"\n")
+                for message in messages:
+                    received.take(bytes(message))
+    finally:
+        os.close(read_end)
+        if not gone:
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    received.died(os.waitstatus_to_exitcode(status))
+    return received.items, received.stop
+
+
+def _fork(read_end: int, write_end: int, job: _Job, limits: Limits) -> int:
+    """Fork; the child never returns. Gives the child's process id."""
+    import warnings
+
+    # An interrupt that reaches the child before its handlers are reset would unwind the parent's stack there.
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        with warnings.catch_warnings():
+            # Python 3.12 warns of forks beside other threads; this child runs only what it is given and
+            # takes none of their locks
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
+        if child == 0:
+            _serve_forked(read_end, write_end, job, limits, held)
+        return child
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+
+def _serve_forked(
+    read_end: int, write_end: int, job: _Job, limits: Limits, signal_mask: set[int | signal.Signals]
+) -> NoReturn:
+    try:
+        os.close(read_end)
+        _leave_terminal()
+        _reset_signals(signal_mask)
+        _limit_memory(limits.memory)
+
+        def send(tag: bytes, content: Any = None, /) -> None:
+            unsent = memoryview(_message(tag, content) + b"\n")
+            while unsent:
+                unsent = unsent[os.write(write_end, unsent) :]
+            start_clock()
+
+        def start_clock() -> None:
+            # Its default action ends the process in whatever C code it is, after processor time, not time
+            signal.setitimer(signal.ITIMER_PROF, limits.seconds)
+
+        start_clock()
+        _work_through(job, send)
+    finally:
+        os._exit(0)  # no exit handlers, no flushing of what the parent had buffered
+
+
+def _reset_signals(mask: set[int | signal.Signals]) -> None:
+    for number in signal.valid_signals():
+        if callable(signal.getsignal(number)):
+            signal.signal(number, signal.SIG_DFL)
+    for number in (signal.SIGPROF, signal.SIGPIPE):  # one may be ignored, the other is in every Python
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask - {signal.SIGPROF})
+    if "faulthandler" in sys.modules:
+        sys.modules["faulthandler"].disable()  # its report of a crash would go to the user's terminal
+
+
+def _limit_memory(extra: int) -> None:
+    import gc
+    import resource
+
+    gc.freeze()  # what came from the parent is not collected here: that would copy its pages
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        with open("/proc/self/statm", "rb") as statm:  # noqa: PTH123 (half the time of a Path)
+            limit = int(statm.read().split()[0]) * resource.getpagesize() + extra
+    except OSError:  # no Linux: address space cannot be measured
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if hard != resource.RLIM_INFINITY:
+        limit = min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+# -------------------------------------------------------------------------------------------- spawned
+
+
+def _run_spawned(job: _Job, limits: Limits) -> tuple[list[Any], Stop | None]:
+    from multiprocessing import get_context
+
+    context = get_context("spawn")
+    received = _Received(limits)
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_serve_spawned, args=(sender, job), daemon=True)
+    process.start()
+    sender.close()
+    deadline = time.monotonic() + limits.wall
+    item_deadline = deadline  # counts from the moment the child is ready
+    gone = False
+    try:
+        while not received.ended:
+            if not receiver.poll(max(0.0, min(deadline, item_deadline) - time.monotonic())):
+                late = deadline <= item_deadline
+                received.end("timeout", f"more than {limits.wall if late else limits.seconds:g} s")
+                break
+            try:
+                received.take(receiver.recv_bytes())
+            except EOFError:
+                gone = True
+                break
+            item_deadline = time.monotonic() + limits.seconds
+    finally:
+        receiver.close()
+        if not gone:
+            process.kill()
+        process.join()
+        status = process.exitcode or 0
+        process.close()
+    received.died(status)
+    return received.items, received.stop
+
+
+def _serve_spawned(sender: Connection, job: _Job) -> None:
+    _leave_terminal()
+
+    def send(tag: bytes, content: Any = None, /) -> None:
+        sender.send_bytes(_message(tag, content))
+
+    send(_READY)
+    _work_through(job, send)
