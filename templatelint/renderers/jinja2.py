@@ -1,0 +1,348 @@
+"""Templates → text with jinja2 as transformers sets it up: the reference among the renderers."""
+
+from __future__ import annotations
+
+import re
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from io import StringIO
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
+
+from jinja2 import nodes
+from jinja2.compiler import CodeGenerator
+from jinja2.environment import Template as CompiledTemplate
+from jinja2.exceptions import SecurityError, TemplateError, TemplateSyntaxError, UndefinedError
+from jinja2.ext import LoopControlExtension
+from jinja2.optimizer import Optimizer
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import Namespace, internal_code
+
+from templatelint.renderers import MAX_OUTPUT, RenderFailure
+from templatelint.syntax import GenerationTag, Syntax, TemplateSyntax, parse, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from types import TracebackType
+
+    from templatelint.model import ErrorKind
+
+Span = tuple[int, int]
+
+
+# ------------------------------------------------------------------------------------- what templates see
+
+
+class _RefusedError(TemplateError):
+    """`raise_exception` was called."""
+
+
+def _raise_exception(message: Any) -> NoReturn:
+    raise _RefusedError(message)
+
+
+def _tojson(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+
+
+class _Dict:
+    """`dict` without the attributes of a class."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
+        return dict(*args, **kwargs)
+
+    def fromkeys(self, *args: Any) -> dict[Any, Any]:
+        return dict.fromkeys(*args)
+
+
+class _PublicNamespace(Namespace):
+    """`namespace` whose attributes may not start with an underscore."""
+
+    def __init__(*args: Any, **kwargs: Any) -> None:  # so that an attribute may be called self
+        attributes = dict(*args[1:], **kwargs)
+        for name in attributes:
+            _require_public(name)
+        Namespace.__init__(args[0], attributes)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _require_public(name)
+        super().__setitem__(name, value)
+
+
+def _require_public(name: Any) -> None:
+    if isinstance(name, str) and name.startswith("_"):
+        raise SecurityError(f"a namespace attribute may not start with an underscore: {name!r}")
+
+
+@dataclass
+class _Marking:
+    """Where the output stands while generation blocks are marked."""
+
+    length: int
+    spans: list[Span]
+
+
+class _Marks(GenerationTag):
+    """Notes where transformers believes the text of a generation block to stand.
+
+    It counts what has been *output* when the block ends. Inside a macro, a set block or another generation
+    block that is not where the text will stand; the wrong spans are the behaviour to reproduce.
+    """
+
+    current: ClassVar[ContextVar[_Marking | None]] = ContextVar("marking", default=None)
+
+    def mark(self, caller: Callable[[], str]) -> str:
+        text = caller()
+        if (marking := self.current.get()) is not None:
+            marking.spans.append((marking.length, marking.length + len(text)))
+        return text
+
+
+# ------------------------------------------------------------------------------------------ the set-up
+
+
+class _Folder(Optimizer):
+    """Folds constants as jinja2 does, but leaves the tree as it is for the rules that read it later."""
+
+    def generic_visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> nodes.Node:
+        del kwargs
+        if isinstance(node, nodes.Expr):
+            try:
+                return nodes.Const.from_untrusted(
+                    node.as_const(args[0] if args else None), lineno=node.lineno, environment=self.environment
+                )
+            except nodes.Impossible:
+                pass
+        return node
+
+
+class _Writer(CodeGenerator):
+    """Writes a template's Python code, and notes which node each part of it came from."""
+
+    def __init__(self, environment: ImmutableSandboxedEnvironment) -> None:
+        self._text = StringIO()
+        super().__init__(environment, None, None, self._text)
+        self.optimizer = _Folder(environment)
+        self.parts: list[tuple[int, int, nodes.Node]] = []
+
+    def visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> Any:
+        start = self.stream.tell()
+        super().visit(node, *args, **kwargs)
+        self.parts.append((start, self.stream.tell(), node))
+
+    def python(self) -> str:
+        """What has been written."""
+        return self._text.getvalue()
+
+    def node_at(self, position: _PythonPosition) -> nodes.Node | None:
+        """The node that a part of the Python code came from; None where the template has no such place."""
+        lines = self.python().split("\n")
+        start = _offset(lines, position.line, position.column)
+        end = _offset(lines, position.end_line, position.end_column)
+        node: nodes.Node | None = _smallest(part for part in self.parts if part[0] <= start and end <= part[1])
+        if isinstance(node, nodes.For):  # Python blames the whole loop for what its iterable does
+            return node.iter
+        if isinstance(node, nodes.CallBlock):
+            return node.call
+        if isinstance(node, nodes.Output):  # the code around an expression that turns its value into text
+            inside = (part for part in self.parts if start <= part[0] and part[1] <= end)
+            return _largest(part for part in inside if isinstance(part[2], nodes.Expr)) or node
+        return node
+
+
+class _PythonPosition(NamedTuple):
+    """A part of Python code, as code objects tell it: lines from 1, columns from 0 and in bytes."""
+
+    line: int
+    end_line: int
+    column: int
+    end_column: int
+
+
+def _offset(lines: list[str], line: int, column: int) -> int:
+    before = lines[line - 1].encode("utf-8", "surrogatepass")[:column].decode("utf-8", "surrogatepass")
+    return sum(len(text) + 1 for text in lines[: line - 1]) + len(before)
+
+
+def _smallest(parts: Iterable[tuple[int, int, nodes.Node]]) -> nodes.Node | None:
+    return min(parts, key=lambda part: part[1] - part[0], default=(0, 0, None))[2]
+
+
+def _largest(parts: Iterable[tuple[int, int, nodes.Node]]) -> nodes.Node | None:
+    return max(parts, key=lambda part: part[1] - part[0], default=(0, 0, None))[2]
+
+
+@cache
+def _environment(restricted: bool = True) -> ImmutableSandboxedEnvironment:
+    """The environment of transformers; `restricted` names (from 5.23) are `dict` and `namespace`."""
+    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[LoopControlExtension])
+    environment.extensions[GenerationTag.identifier] = _Marks(environment)
+    environment.filters["tojson"] = _tojson
+    environment.globals["raise_exception"] = _raise_exception
+    if restricted:
+        environment.globals["dict"] = _Dict()
+        environment.globals["namespace"] = _PublicNamespace
+    return environment
+
+
+class Compiled:
+    """A template ready to render."""
+
+    def __init__(self, syntax: Syntax, writer: _Writer, environment: ImmutableSandboxedEnvironment) -> None:
+        self.syntax = syntax
+        self._writer = writer
+        code = compile(writer.python(), "<template>", "exec")
+        self._template = CompiledTemplate.from_code(environment, code, environment.make_globals(None))
+
+    def render(self, variables: Mapping[str, Any], now: datetime | None = None) -> str:
+        """The template's text with these variables; `now` is the time that `strftime_now` tells.
+
+        Raises:
+            RenderFailure: there is no text.
+        """
+        return self.render_with_spans(variables, now)[0]
+
+    def render_with_spans(self, variables: Mapping[str, Any], now: datetime | None = None) -> tuple[str, list[Span]]:
+        """The text, and the spans of it that transformers takes for the assistant's (`{% generation %}`).
+
+        Raises:
+            RenderFailure: there is no text.
+        """
+
+        def strftime_now(format: str) -> str:  # noqa: A002 (templates may pass it by name)
+            return (now or datetime.now()).strftime(format)  # noqa: DTZ005 (transformers tells local time)
+
+        context = self._template.new_context({"strftime_now": strftime_now, **variables})
+        marking = _Marking(0, [])
+        token = _Marks.current.set(marking)
+        try:
+            return "".join(self._limited(context, marking)), marking.spans
+        except RenderFailure:
+            raise
+        except Exception as error:  # noqa: BLE001 (whatever the template's code raises)
+            raise self._failure(error) from None
+        finally:
+            _Marks.current.reset(token)
+
+    def _limited(self, context: Any, marking: _Marking) -> Iterator[str]:
+        for block in self._template.root_render_func(context):
+            marking.length += len(block)
+            if marking.length > MAX_OUTPUT:
+                raise RenderFailure("too-large", f"more than {MAX_OUTPUT:,} characters of output")
+            yield block
+
+    # ------------------------------------------------------------------------------------ failures
+
+    def _failure(self, error: Exception) -> RenderFailure:
+        kind, message = _verdict(error)
+        return RenderFailure(kind, message, *self._place(error))
+
+    def _place(self, error: Exception) -> tuple[int | None, int | None]:
+        """(line, column) of what raised in the innermost template frame; None where unknown."""
+        frame = self._innermost(error.__traceback__)
+        if frame is None:
+            return None, None
+        positions = islice(frame.tb_frame.f_code.co_positions(), frame.tb_lasti // 2, None)
+        line, end_line, column, end_column = next(positions, (None,) * 4)
+        place = None
+        if line and end_line and column is not None and end_column is not None:  # else Python keeps none
+            node = self._writer.node_at(_PythonPosition(line, end_line, column, end_column))
+            place = _place_of(node, error, self.syntax)
+        return place or (self._template.get_corresponding_lineno(frame.tb_lineno), None)
+
+    def _innermost(self, frame: TracebackType | None) -> TracebackType | None:
+        found = None
+        while frame is not None:
+            ours = frame.tb_frame.f_globals is self._template.root_render_func.__globals__
+            # jinja2 marks what it put there itself, such as the stand-in for a filter that does not exist
+            if ours and frame.tb_frame.f_code not in internal_code:
+                found = frame
+            frame = frame.tb_next
+        return found
+
+
+def _place_of(node: nodes.Node | None, error: Exception, syntax: Syntax) -> tuple[int, int] | None:
+    if node is not None and isinstance(error, UndefinedError):
+        node = _undefined_part(node, str(error))
+    return syntax.line_of(syntax.span(node)[0]) if node is not None and syntax.knows(node) else None
+
+
+def _verdict(error: Exception) -> tuple[ErrorKind, str]:
+    if isinstance(error, _RefusedError):
+        return "refused", str(error)
+    if isinstance(error, MemoryError):
+        return "too-large", "out of memory"
+    if isinstance(error, RecursionError):
+        return "too-large", "recursion too deep"
+    # jinja2's own messages tell all; of Python's, some are a bare value
+    return "raised", str(error) if isinstance(error, TemplateError) else f"{type(error).__name__}: {error}"
+
+
+_QUOTED = re.compile(r"'([^']*)'")
+
+
+def _undefined_part(node: nodes.Node, message: str) -> nodes.Node:
+    """The part of an expression that the message calls undefined, or the expression."""
+    quoted = _QUOTED.findall(message)
+    if quoted:
+        for part in walk(node):
+            if isinstance(part, nodes.Name):
+                name: Any = part.name
+            elif isinstance(part, nodes.Getattr):
+                name = part.attr
+            elif isinstance(part, nodes.Getitem) and isinstance(part.arg, nodes.Const):
+                name = part.arg.value
+            else:
+                continue
+            if name == quoted[-1]:
+                return part
+    return node
+
+
+def compile_template(template: str | Syntax, *, restricted: bool = True) -> Compiled:
+    """Make a template ready to render.
+
+    Args:
+        template: its source, or the tree of it, which is left as it is.
+        restricted: `dict` and `namespace` are the guarded ones of transformers 5.23 and later.
+
+    Raises:
+        RenderFailure: `syntax` where transformers cannot compile it; `too-large` where it would take too much.
+    """
+    try:
+        syntax = parse(template) if isinstance(template, str) else template
+    except TemplateSyntax as error:
+        raise RenderFailure("syntax", error.message, error.line, error.column) from None
+    environment = _environment(restricted)
+    writer = _Writer(environment)
+    try:
+        writer.visit(syntax.root)
+        return Compiled(syntax, writer, environment)
+    except TemplateSyntaxError as error:
+        place = syntax.line_of(syntax.offset_of(error.lineno))
+        raise RenderFailure("syntax", error.message or "", *place) from None
+    except SyntaxError as error:  # Python's, about the code that jinja2 wrote
+        raise RenderFailure("syntax", error.msg, *_python_place(error, writer, syntax)) from None
+    except (MemoryError, RecursionError) as error:
+        raise RenderFailure(*_verdict(error)) from None
+    except ValueError as error:  # an integer that Python does not print
+        raise RenderFailure("syntax", str(error)) from None
+
+
+def _python_place(error: SyntaxError, writer: _Writer, syntax: Syntax) -> tuple[int, int] | tuple[None, None]:
+    """Where the Python code that Python rejects came from."""
+    if error.lineno is None or error.offset is None:
+        return None, None
+    column = error.offset - 1
+    node = writer.node_at(_PythonPosition(error.lineno, error.lineno, column, column))
+    return _place_of(node, error, syntax) or (None, None)
