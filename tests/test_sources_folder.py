@@ -211,7 +211,7 @@ GGUF = header([("tokenizer.chat_template", text("G")), ("split.no", u32(0))])
 
 GGUF_FOLDERS = {
     "one": (["model.gguf"], "model.gguf"),
-    "with-projector": (["model.gguf", "mmproj-F16.gguf", "model-mmproj-Q8_0.gguf", "imatrix.gguf"], "model.gguf"),
+    "with-projector": (["model.gguf", "mmproj-F16.gguf", "model-mmproj_Q8_0.gguf", "imatrix.gguf"], "model.gguf"),
     "shards": (["a-00001-of-00003.gguf", "a-00002-of-00003.gguf", "a-00003-of-00003.gguf"], "a-00001-of-00003.gguf"),
     "beside-config-json": (["model.gguf", "config.json", "README.md"], "model.gguf"),
 }
@@ -229,7 +229,13 @@ def test_folder_of_one_gguf(names: list[str], taken: str, tmp_path: Path) -> Non
 def test_tokenizer_files_before_gguf(tmp_path: Path) -> None:
     (tmp_path / "model.gguf").write_bytes(GGUF)
     model = resolve(str(write(tmp_path, {"chat_template.jinja": "J"})))
-    assert [template.source for template in model.templates] == ["J"]
+    assert ([template.source for template in model.templates], model.notes) == (["J"], ())
+    (tmp_path / "chat_template.jinja").unlink()
+    model = resolve(str(tmp_path))
+    assert (model.templates, model.notes) == (
+        (),
+        (f"{tmp_path / 'model.gguf'} beside the tokenizer files was not looked into",),
+    )
 
 
 REFUSED: dict[str, tuple[dict[str, str], str, str | None]] = {

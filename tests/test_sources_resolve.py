@@ -68,7 +68,7 @@ NOT_THERE = {
     "a\0b": ("no such file: a\0b", None),
     "tokenizer_config.json#tool-use": (
         'no template "tool-use" in tokenizer_config.json',
-        "did you mean tokenizer_config.json#tool_use?; it has default, tool_use",
+        "did you mean tokenizer_config.json#tool_use? it has default, tool_use",
     ),
     "tokenizer_config.json#": ('no template "" in tokenizer_config.json', "it has default, tool_use"),
     "model.gguf#rag": ('no template "rag" in model.gguf', "it has default"),

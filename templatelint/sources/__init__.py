@@ -90,7 +90,7 @@ def _pick(model: Model, name: str) -> Model:
     close = nearest(name, names)
     hints = [f"did you mean {model.ref}#{close}?"] if close else []
     hints.append("it has " + (", ".join(names) if names else "no template"))
-    raise TemplatelintError(f'no template "{name}" in {model.ref}', help="; ".join(hints))
+    raise TemplatelintError(f'no template "{name}" in {model.ref}', help=" ".join(hints))
 
 
 def _with_tokens(model: Model, given: dict[str, str | None]) -> Model:

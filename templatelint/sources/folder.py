@@ -23,7 +23,7 @@ _TOKENIZER_FILES = (_JINJA, _ADDITIONAL, _CONFIG, _PROCESSOR, _LEGACY, "tokenize
 _MODEL_FILES = ("config.json", "generation_config.json", "special_tokens_map.json")
 _SHARD = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.IGNORECASE)
 # GGUFs that go along with a model and carry no template.
-_COMPANION = re.compile(r"(.*[-_.])?(mmproj|imatrix)\b.*", re.IGNORECASE)
+_COMPANION = re.compile(r"(.*[-_.])?(mmproj|imatrix)(?![a-z0-9]).*", re.IGNORECASE)
 
 
 def resolve(path: str) -> Model:
@@ -33,8 +33,8 @@ def resolve(path: str) -> Model:
         TemplatelintError: no model files, several unrelated GGUFs, or a file that decides cannot be read.
     """
     names = _names(path)
+    weights = sorted(name for name in names if name.lower().endswith(".gguf"))
     if not names.intersection(_TOKENIZER_FILES):
-        weights = sorted(name for name in names if name.lower().endswith(".gguf"))
         if weights:
             return _gguf(path, weights)
         if not names.intersection(_MODEL_FILES) and not any(name.endswith(".safetensors") for name in names):
@@ -42,6 +42,8 @@ def resolve(path: str) -> Model:
     config_path = str(Path(path, _CONFIG))
     config_text, config = _read(config_path)
     templates, notes = _templates(path, config_json.templates(config_text, config, config_path))
+    if weights and not templates:
+        notes.append(f"{Path(path, weights[0])} beside the tokenizer files was not looked into")
     tokenizer, unread = tokens.read_tokenizer(config, path)
     return Model(path, "folder", templates, tokenizer, _metadata(path), notes=(*notes, *unread))
 

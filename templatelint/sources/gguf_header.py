@@ -91,8 +91,8 @@ def read_header(source: ByteSource, path: str, ids: Sequence[str]) -> Header:
     """
     walk = _Walk(source, path)
     version, order = walk.start()
-    tensors, keys = walk.length(), walk.length()  # the count of tensors comes first
-    del tensors
+    walk.length()  # of tensors, which say nothing about a prompt
+    keys = walk.length()
     if keys > _MAX_KEYS:
         raise walk.damaged(f"announces {keys:,} keys")
     for number in range(1, keys + 1):
