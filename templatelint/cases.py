@@ -13,26 +13,12 @@ from templatelint.data import folder
 from templatelint.errors import TemplatelintError
 from templatelint.model import Case
 from templatelint.nearest import unknown
-from templatelint.traffic import read_json, read_messages, read_requests, read_tools, request_from_openai
+from templatelint.traffic import read_json, request_from_openai
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from templatelint.model import ClientForm, Request
-
-__all__ = [
-    "FIXED_NOW",
-    "VARIANTS",
-    "all_cases",
-    "clock",
-    "get",
-    "read_messages",
-    "read_requests",
-    "read_tools",
-    "request_from_openai",
-    "snapshots",
-    "to_form",
-]
 
 # Where the clock of the corpus stands. Local time without a zone, as transformers gives it to `strftime_now`.
 FIXED_NOW = datetime.fromisoformat("2026-03-02T09:30:00")
