@@ -120,7 +120,7 @@ def _headed(cell: Cell, look: Look) -> Iterator[str]:
     ref = f"{cell.ref}#{cell.template.name}" if named and cell.template else cell.ref
     yield look.paint(f"── {visible(f'{ref} · {cell.asked.id} · {cell.engine}')}", "bold") + "\n"
     if cell.observation.error is not None:
-        yield f"{look.paint('error', 'red')}{visible(_failure(cell.observation.error).removeprefix('error'))}\n"
+        yield f"{look.paint('error', 'red')} {visible(_failure(cell.observation.error))}\n"
         return
     prompt = cell.observation.prompt or ""
     yield _shown(prompt, cell, look)

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from templatelint.cli import output
+from templatelint.errors import TemplatelintError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from program import InProcess
+
+TEXT = "a\r\nb\x1b\ud800 日本"
+BYTES = b"a\r\nb\x1b\xed\xa0\x80 \xe6\x97\xa5\xe6\x9c\xac"
+
+
+def failing() -> Iterator[str]:
+    yield "half"
+    raise RuntimeError("no more")
+
+
+def test_a_file_holds_exactly_the_text(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    output.to_file(path, [TEXT[:3], TEXT[3:]])
+    assert path.read_bytes() == BYTES
+    assert os.listdir(tmp_path) == ["out"]  # noqa: PTH208 (names are what is compared)
+
+
+def test_stdout_gets_exactly_the_text(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    output.to_stdout([TEXT])
+    assert capfdbinary.readouterr().out == BYTES
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("before")
+    with pytest.raises(RuntimeError):
+        output.to_file(path, failing())
+    assert path.read_text() == "before"
+    assert os.listdir(tmp_path) == ["out"]  # noqa: PTH208 (names are what is compared)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no modes and links like these")
+def test_mode_and_link_of_a_file_stay(tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.write_text("before")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    output.to_file(link, ["after"])
+    assert real.read_text() == "after"
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+    assert link.is_symlink()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no /dev")
+def test_a_device_is_written_to() -> None:
+    output.to_file(Path(os.devnull), ["text"])
+    assert not Path(os.devnull).is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("", "is a folder, not a file"), ("gone/out", "cannot be written: no such file or directory")],
+)
+def test_a_file_that_cannot_be_written(tmp_path: Path, name: str, reason: str) -> None:
+    path = tmp_path / name
+    with pytest.raises(TemplatelintError) as caught:
+        output.to_file(path, ["text"])
+    assert caught.value.message == f"{path}: {reason}"
+
+
+def test_json_has_a_line_for_each_object() -> None:
+    objects: list[dict[str, Any]] = [{"a": 1}, {"b": "\u202e"}]
+    assert "".join(output.as_json(objects, "rows", lines=True)) == '{"a": 1}\n{"b": "\\u202e"}\n'
+    assert "".join(output.as_json(objects, "rows", lines=False)) == (
+        '{"version": 1, "rows": [\n{"a": 1},\n{"b": "\\u202e"}\n]}\n'
+    )
+    assert "".join(output.as_json([], "rows", lines=False)) == '{"version": 1, "rows": [\n]}\n'
+
+
+@pytest.mark.parametrize("command", [["rule", "TL201"], ["lint", "deaf.jinja"], ["render", "deaf.jinja"], ["engines"]])
+@pytest.mark.parametrize("extra", [[], ["--output-format", "json"]])
+def test_every_command_writes_the_same_to_a_file(
+    cli: InProcess, folder: Path, command: list[str], extra: list[str]
+) -> None:
+    printed = cli(*command, *extra)
+    written = cli(*command, *extra, "-o", "out")
+    assert written.out == ""
+    assert (folder / "out").read_bytes().decode() == printed.out != ""
+    assert written.code == printed.code
+
+
+@pytest.mark.parametrize("color", ["auto", "always"])
+def test_a_file_is_coloured_only_when_asked(cli: InProcess, folder: Path, color: str) -> None:
+    cli("lint", "deaf.jinja", "-o", "out", "--color", color)
+    assert ("\x1b[" in (folder / "out").read_text()) is (color == "always")
