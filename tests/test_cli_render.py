@@ -260,7 +260,7 @@ def test_flags_change_every_request(cli: InProcess) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flag", "error", "cure"),
+    ("flags", "error", "cure"),
     [
         ("--set=thinking", "--set thinking: not KEY=JSON", "for example"),
         ("--set==1", "--set =1: not KEY=JSON", "for example"),
@@ -269,13 +269,15 @@ def test_flags_change_every_request(cli: InProcess) -> None:
         ("--messages=gone.json", "cannot read gone.json: no such file or directory", ""),
         ("--requests=gone", "cannot read gone: no such file or directory", ""),
         ("--tools=gone", "cannot read gone: no such file or directory", ""),
+        ("--messages=- --tools=-", "stdin is asked for twice", "give one of the two as a file"),
+        ("- --messages=-", "stdin is asked for twice", "give one of the two as a file"),
         ("--renderer=jinja2", "--renderer and --context go together", ""),
         ("--context=c.json", "--renderer and --context go together", ""),
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_an_option_that_cannot_be_used(cli: InProcess, flag: str, error: str, cure: str) -> None:
-    ran = cli("render", "chat_template.jinja", flag)
+def test_an_option_that_cannot_be_used(cli: InProcess, flags: str, error: str, cure: str) -> None:
+    ran = cli("render", "chat_template.jinja", *flags.split())
     first, *rest = ran.err.splitlines()
     assert (ran.code, ran.out, first) == (2, "", f"error: {error}")
     assert "".join(rest).removeprefix("help: ").startswith(cure)

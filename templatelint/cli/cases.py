@@ -47,6 +47,8 @@ def request_body(case: Case) -> dict[str, Any]:
         body["continue_final_message"] = request.continue_final_message
     if request.variables:
         body["chat_template_kwargs"] = {**request.variables}
+    if request.media:
+        body["allow_media"] = True
     return {**body, **request.extra}
 
 

@@ -22,16 +22,18 @@ class Read:
 
     Attributes:
         models: each reference as typed, with its model.
+        given: the tokens that the user set: what he set is no assumption of ours.
     """
 
     models: tuple[tuple[str, Model], ...]
     unreadable: tuple[Unreadable, ...]
+    given: frozenset[str] = frozenset()
 
     def remarks(self) -> Iterator[Remark]:
         """What the user must know about how the references were understood."""
         for ref, model in self.models:
             yield from (Remark(ref, note) for note in model.notes)
-            if model.tokenizer.assumed and (assumed := _assumed(model)):
+            if model.tokenizer.assumed and (assumed := _assumed(model, self.given)):
                 yield Remark(ref, assumed)
 
 
@@ -52,7 +54,8 @@ def read(
             unreadable.append(Unreadable(ref, error.message, error.help))
         else:
             models.append((ref, model))
-    return Read(tuple(models), tuple(unreadable))
+    given = {"bos_token": bos_token, "eos_token": eos_token}
+    return Read(tuple(models), tuple(unreadable), frozenset(name for name, text in given.items() if text is not None))
 
 
 def once(refs: Sequence[str]) -> list[str]:
@@ -74,18 +77,15 @@ def _exists(path: str) -> bool:
         return False
 
 
-def _assumed(model: Model) -> str:
+def _assumed(model: Model, given: frozenset[str]) -> str:
     """Which tokens are our assumption, where a template prints them."""
-    named = {"bos_token": "BOS", "eos_token": "EOS"}
     special = model.tokenizer.special_tokens
     used = [
-        f"{named[token]} {special[token]}"
-        for token in named
-        if token in special and any(token in template.source for template in model.templates)
+        (name, flag, special[token])
+        for token, name, flag in (("bos_token", "BOS", "--bos-token"), ("eos_token", "EOS", "--eos-token"))
+        if token in special and token not in given and any(token in template.source for template in model.templates)
     ]
     if not used:
         return ""
-    flags = " and ".join(
-        f"--{token.replace('_', '-')}" for token in named if any(named[token] in text for text in used)
-    )
-    return f"{' and '.join(used)} assumed ({flags})"
+    tokens = " and ".join(f"{name} {text}" for name, _, text in used)
+    return f"{tokens} assumed ({' and '.join(flag for _, flag, _ in used)})"

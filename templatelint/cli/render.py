@@ -94,6 +94,9 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
     form = session.output_format or "text"
     if flags.show and form != "text":
         raise TemplatelintError(f"--show is for people, not for --output-format {form}")
+    sources = (*refs, flags.messages, flags.requests, flags.tools, flags.context)
+    if sources.count("-") > 1:
+        raise TemplatelintError("stdin is asked for twice", help="give one of the two as a file")
     plan: _Plan | _RawPlan = _raw_plan(flags) if flags.renderer or flags.context else _plan(flags)
     config = session.config
     read = references.read(

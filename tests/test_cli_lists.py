@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from templatelint import cards, cases
+from templatelint.engines import ENGINES
+from templatelint.traffic import request_from_openai
+
+if TYPE_CHECKING:
+    from program import InProcess
+
+
+# ------------------------------------------------------------------------------------------------------ rule
+
+
+@pytest.mark.parametrize("word", ["TL201", "tl201", "tools-ignored"])
+def test_a_card(cli: InProcess, word: str) -> None:
+    card = cards.get("TL201")
+    ran = cli("rule", word)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(f"# tools-ignored (TL201)\n\n{card.title}\n\nImpact: breaks · need: tools · ")
+    assert ran.out.endswith(card.prose)
+
+
+def test_the_list_of_rules(cli: InProcess) -> None:
+    lines = cli("rule").out.splitlines()
+    assert [line.split()[0] for line in lines] == list(cards.all_cards())
+
+
+def test_all_cards(cli: InProcess) -> None:
+    ran = cli("rule", "--all")
+    assert re.findall(r"^# \S+ \((TL\d+)\)$", ran.out, re.MULTILINE) == list(cards.all_cards())
+
+
+def test_all_cards_as_json_are_a_bare_list(cli: InProcess) -> None:
+    rows = json.loads(cli("rule", "--all", "--output-format", "json").out)
+    assert [row["id"] for row in rows] == list(cards.all_cards())
+    for row in rows:
+        assert row.keys() >= {"id", "name", "title", "impact", "need", "fix", "since"}
+    lines = cli("rule", "--all", "--output-format", "jsonl").out.splitlines()
+    assert [json.loads(line) for line in lines] == rows
+
+
+def test_one_card_as_json_is_an_object(cli: InProcess) -> None:
+    row = json.loads(cli("rule", "TL201", "--output-format", "json").out)
+    assert (row["id"], row["name"], row["impact"], row["need"]) == ("TL201", "tools-ignored", "breaks", "tools")
+    assert row["prose"] == cards.get("TL201").prose
+
+
+def test_a_card_on_a_terminal_is_set_as_a_page(cli: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("templatelint.cli.options.Session.terminal", True)
+    ran = cli("rule", "TL201", "--color", "always")
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", ran.out)
+    assert plain != ran.out
+    assert "tools-ignored (TL201)" in plain
+    assert "```" not in plain
+    assert max(map(len, plain.splitlines())) <= 80
+
+
+# ----------------------------------------------------------------------------------------------------- cases
+
+
+def test_the_list_of_cases(cli: InProcess) -> None:
+    lines = cli("cases").out.splitlines()
+    assert [line.split()[0] for line in lines] == list(cases.all_cases())
+
+
+def test_a_case(cli: InProcess) -> None:
+    case = cases.get("tool-call")
+    ran = cli("cases", "tool-call")
+    assert ran.out.startswith(f"tool-call: {case.isolates}\n\n{{\n")
+    body, marks = ran.out.split("\n\n", 1)[1].split("\nmarks\n")
+    assert request_from_openai(json.loads(body)) == case.request
+    assert dict(line.split() for line in marks.splitlines()) == case.marks
+
+
+@pytest.mark.parametrize("case_id", [*cases.all_cases(), "chat-basic+nogen", "tool-loop@3+tomorrow"])
+def test_what_json_tells_of_a_case_is_the_case(cli: InProcess, case_id: str) -> None:
+    case = cases.get(case_id)
+    (row,) = json.loads(cli("cases", case_id, "--output-format", "json").out)["cases"]
+    assert request_from_openai(row.pop("request")) == case.request
+    assert row == {
+        "id": case_id,
+        "isolates": case.isolates,
+        "marks": case.marks,
+        "form": case.form,
+        "day": case.day,
+    }
+
+
+def test_all_cases_as_json(cli: InProcess) -> None:
+    rows = json.loads(cli("cases", "--output-format", "json").out)["cases"]
+    assert [row["id"] for row in rows] == list(cases.all_cases())
+    assert len(cli("cases", "--output-format", "jsonl").out.splitlines()) == len(rows)
+
+
+# --------------------------------------------------------------------------------------------------- engines
+
+
+def test_the_list_of_engines(cli: InProcess) -> None:
+    lines = cli("engines").out.splitlines()
+    assert [line[2:].split()[0] for line in lines[:-2]] == list(ENGINES)
+    assert re.fullmatch(r"\* transformers +jinja2 +5\.\S+ +ready", lines[0])
+    assert lines[-2:] == ["", "* in the default set of lint"]
+
+
+def test_engines_as_json(cli: InProcess) -> None:
+    body = json.loads(cli("engines", "--output-format", "json").out)
+    assert body["version"] == 1
+    assert [row["name"] for row in body["engines"]] == list(ENGINES)
+    assert [row["name"] for row in body["engines"] if row["default"]] == ["transformers", "llama.cpp", "vllm", "sglang"]
+    for row in body["engines"]:
+        assert row["available"] is not bool(row["why_not"])
