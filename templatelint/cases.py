@@ -30,6 +30,8 @@ VARIANTS: Mapping[str, str] = MappingProxyType(
         "native": "in Python form: arguments as mappings, no null members",
         "tomorrow": "a day later",
         "notools": "without its tool definitions",
+        "typed": "content as a list of parts",
+        "shortids": "call ids of nine letters and digits",
     }
 )
 
@@ -142,10 +144,38 @@ def _varied(case: Case, variant: str) -> Case:
         return _with_request(case, said, replace(case.request, add_generation_prompt=False))
     if variant == "notools":
         return _with_request(case, said, replace(case.request, tools=None))
+    if variant == "typed":
+        return _with_request(case, said, replace(case.request, messages=[*map(_typed, case.request.messages)]))
     varied = replace(case, isolates=f"{case.isolates}; {said}")
+    if variant == "shortids":
+        return _with_short_ids(varied)
     if variant == "tomorrow":
         return replace(varied, day=case.day + 1)
     return replace(varied, form="wire" if variant == "wire" else "native")
+
+
+def _typed(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The message with its text as the one part of a list; results of tools stay strings."""
+    if message["role"] == "tool" or not isinstance(message.get("content"), str):
+        return message
+    return {**message, "content": [{"type": "text", "text": message["content"]}]}
+
+
+def _with_short_ids(case: Case) -> Case:
+    def shortened(message: Mapping[str, Any]) -> Mapping[str, Any]:
+        short = dict(message)
+        if "tool_call_id" in short:
+            short["tool_call_id"] = _short_id(short["tool_call_id"])
+        if short.get("tool_calls"):
+            short["tool_calls"] = [{**call, "id": _short_id(call["id"])} for call in short["tool_calls"]]
+        return short
+
+    marks = {name: _short_id(mark) if name.endswith(".id") else mark for name, mark in case.marks.items()}
+    return replace(case, request=replace(case.request, messages=[*map(shortened, case.request.messages)]), marks=marks)
+
+
+def _short_id(call_id: str) -> str:
+    return call_id[-9:]
 
 
 def _with_request(case: Case, said: str, request: Request) -> Case:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from templatelint import cards, cases, checks, engines, matrix, reading
+from templatelint import accommodation, cards, cases, checks, engines, matrix, reading
 from templatelint.model import (
     SEVERITIES,
     Card,
-    Case,
     EngineUse,
     Fault,
     Finding,
@@ -138,11 +137,15 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
     running = _running(options)
     reported = _selected(options)
     evaluated = _with_subsumers(reported)
-    observed = matrix.observe(unit.model, unit.template, running, _plan(evaluated))
+    plan = _plan(evaluated)
+    observed = matrix.observe(unit.model, unit.template, running, [cases.get(case_id) for case_id in plan])
     faults: list[tuple[Card, str, Fault]] = []
     not_run: list[NotRun] = []
     for engine in running:
-        view = View(engine.name, engine.client_form, unit.model, unit.template, observed)
+        adapted = accommodation.adapted(plan, accommodation.demands(observed, engine.name))
+        if further := [cases.get(case_id) for case_id in set(adapted.values()).difference(plan)]:
+            observed = observed.extended(matrix.observe(unit.model, unit.template, [engine], further))
+        view = View(engine.name, engine.client_form, unit.model, unit.template, observed, adapted)
         for card in evaluated:
             found, gaps = _apply(card, view)
             faults += [(card, engine.name, fault) for fault in found]
@@ -172,10 +175,10 @@ def _with_subsumers(selected: Sequence[Card]) -> list[Card]:
     return [card for card in cards.all_cards().values() if card.id in wanted and card.name in checks.names()]
 
 
-def _plan(selected: Sequence[Card]) -> list[Case]:
-    """The union of what the rules look at, each cell once."""
+def _plan(selected: Sequence[Card]) -> list[str]:
+    """The ids of the union of what the rules look at, each cell once."""
     wanted = dict.fromkeys(case_id for card in selected for case_id in checks.load(card.name).CASES)
-    return [cases.get(case_id) for case_id in (wanted | dict.fromkeys(_TOOL_CELLS))]
+    return list(wanted | dict.fromkeys((*_TOOL_CELLS, *accommodation.PROBES)))
 
 
 def _apply(card: Card, view: View) -> tuple[list[Fault], list[str]]:
@@ -224,7 +227,7 @@ def _stance(options: Options, running: Sequence[Engine], observed: matrix.Matrix
 def _shows_tools(observed: matrix.Matrix) -> bool:
     for (case_id, _), observation in observed.cells.items():
         case = observed.cases[case_id]
-        if case_id in _TOOL_CELLS and observation.prompt is not None:
+        if case_id.split("+")[0] in _TOOL_CELLS and observation.prompt is not None:
             marks = [mark for mark in _TOOL_MARKS if mark in case.marks]
             if any(reading.has(observation.prompt, case, mark) for mark in marks):
                 return True

@@ -37,6 +37,12 @@ class Matrix:
     cells: Mapping[tuple[str, str], Observation]
     skipped: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
+    def extended(self, other: Matrix) -> Matrix:
+        """This matrix with further cells of the same template."""
+        return Matrix(
+            {**self.cases, **other.cases}, self.loads, {**self.cells, **other.cells}, {**self.skipped, **other.skipped}
+        )
+
 
 @dataclass(frozen=True)
 class _Job:
@@ -120,13 +126,13 @@ def _run(
 ) -> _Outcome:
     """Load the template in every engine and render its jobs, all in one child; jobs come grouped by engine."""
     items, stop = bounded.run(_render_all, template, tokenizer, engines, jobs, limits=limits or bounded.Limits())
-    answers = iter(items)
+    answers: Iterator[Any] = iter(items)
     pending = None if stop is None else RenderError(_STOPPED[stop.kind], stop.message)
     lost = "" if stop is None else f"not tried after an earlier cell ended with: {stop.message}"
     loads: dict[str, RenderError | None] = {}
     observations: list[Observation | str] = []
     for engine in engines:
-        answer = next(answers, _ENDED)
+        answer: Any = next(answers, _ENDED)
         if answer is not _ENDED:
             loads[engine.name] = _error(answer)
         elif pending is not None:  # the child ended while this engine was loading the template

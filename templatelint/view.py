@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from templatelint.syntax import Syntax, TemplateSyntax, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from templatelint.matrix import Matrix
     from templatelint.model import Case, ClientForm, Model, Observation, RenderError, Template
@@ -32,6 +32,7 @@ class View:
     Attributes:
         engine: the engine's id.
         client_form: the form in which it is fed requests.
+        adapted: case id → the variant of it in which this template can be judged; cases are looked up by the plain id.
         missed: cells without text that a check passed over; the pipeline reports them.
     """
 
@@ -40,6 +41,7 @@ class View:
     model: Model
     template: Template
     matrix: Matrix = field(repr=False)
+    adapted: Mapping[str, str] = field(default_factory=dict, repr=False)
     missed: list[NoText] = field(default_factory=list, repr=False)
 
     # ------------------------------------------------------------------------------------- the cells
@@ -51,10 +53,14 @@ class View:
 
     def case(self, case_id: str) -> Case:
         """The case of a planned cell."""
-        return self.matrix.cases[case_id]
+        return self.matrix.cases[self.adapted.get(case_id, case_id)]
 
     def observation(self, case_id: str) -> Observation:
         """The cell as observed; raises NoText where it was not tried."""
+        return self.plain(self.adapted.get(case_id, case_id))
+
+    def plain(self, case_id: str) -> Observation:
+        """The cell of the case as it is, whatever the template demands; raises NoText where it was not tried."""
         cell = (case_id, self.engine)
         if cell in self.matrix.cells:
             return self.matrix.cells[cell]
@@ -76,7 +82,7 @@ class View:
 
     def renders(self, case_id: str) -> bool:
         """Whether the cell was tried and gave a prompt."""
-        cell = self.matrix.cells.get((case_id, self.engine))
+        cell = self.matrix.cells.get((self.adapted.get(case_id, case_id), self.engine))
         return cell is not None and cell.prompt is not None
 
     def rendered(self, *case_ids: str) -> Iterator[tuple[Case, str]]:
@@ -88,10 +94,11 @@ class View:
                 self.missed.append(missing)
 
     def failures(self) -> Iterator[tuple[Case, RenderError]]:
-        """Every cell of this engine that gave an error."""
+        """Every cell of this engine that gave an error, adapted where the template demands it."""
         for (case_id, engine), observation in self.matrix.cells.items():
-            if engine == self.engine and observation.error is not None:
-                yield self.case(case_id), observation.error
+            replaced = self.adapted.get(case_id, case_id) != case_id
+            if engine == self.engine and observation.error is not None and not replaced:
+                yield self.matrix.cases[case_id], observation.error
 
     # ---------------------------------------------------------------------------------- the template
 

@@ -24,3 +24,8 @@ def lost_parts(prompt: str, case: Case, call: int) -> list[str]:
     text = region(prompt, case, until="")
     parts = ("name", "key", "value")
     return [part for part in parts if (mark := case.marks.get(f"call.{call}.{part}")) and not positions(text, mark)]
+
+
+def id_for_name(prompt: str, case: Case, lost: list[str]) -> bool:
+    """Whether the prompt shows the call's id where the function name belongs (Kimi K2: the id carries the name)."""
+    return lost == ["name"] and bool(positions(region(prompt, case, until=""), case.marks["call.1.id"]))

@@ -24,12 +24,8 @@ def check(view: View) -> Iterator[Fault]:
     if anatomy is None or user is None:
         return
     tail, expected = prompt[user.end :].strip(), anatomy.user_to_assistant.strip()
-    if (
-        prompt.rstrip() != bare.rstrip()
-        or not expected
-        or tail.endswith(expected)
-        or (expected.endswith(tail) and len(tail) >= len(expected))
-    ):
+    unfinished = len(tail) < len(expected) and expected.startswith(tail)
+    if prompt.rstrip() != bare.rstrip() or not unfinished:
         return
     yield Fault(
         message=f"add_generation_prompt adds no assistant cue: the prompt ends with {visible(prompt[user.end :])!r}, "

@@ -42,12 +42,14 @@ def check(view: View) -> Iterator[Fault]:
         found = _UNDEFINED.search(error.message)
         if error.kind == "raised" and found and not _SPECIAL_TOKEN.fullmatch(found[1]):
             seen.setdefault(found[1], []).append(case.id)
+    bound = _bound(syntax)
     for name, case_ids in seen.items():
         needs_tools = all(view.case(case_id).request.tools for case_id in case_ids)
+        fact = "is set on some paths only" if name in bound else "is defined neither by the template nor by the engine"
         yield Fault(
-            message=f"{name!r} is used but neither the template nor any engine defines it: "
-            f"{'requests with tools' if needs_tools else 'requests'} fail",
-            help=f"define {name!r}, or guard it: `{{% if {name} is defined %}}`",
+            message=f"{name!r} is used where it is undefined: it {fact}, "
+            f"and {'requests with tools' if needs_tools else 'requests'} fail",
+            help=f"define {name!r} on every path, or guard it: `{{% if {name} is defined %}}`",
             cases=tuple(case_ids),
             cause=name,
             span=_first_use(syntax, name),
@@ -65,16 +67,23 @@ def check(view: View) -> Iterator[Fault]:
 
 
 def _unknown_calls(syntax: Syntax) -> set[str]:
-    called: set[str] = set()
+    called = {
+        node.node.name
+        for node in walk(syntax.root)
+        if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name)
+    }
+    return called - _bound(syntax)
+
+
+def _bound(syntax: Syntax) -> set[str]:
+    """Names that the template binds somewhere, guards somewhere, or gets from every engine."""
     bound = set(_GLOBALS)
     for node in walk(syntax.root):
-        if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name):
-            called.add(node.node.name)
-        elif (isinstance(node, nodes.Name) and node.ctx != "load") or isinstance(node, nodes.Macro):
+        if (isinstance(node, nodes.Name) and node.ctx != "load") or isinstance(node, nodes.Macro):
             bound.add(node.name)
         elif isinstance(node, nodes.Test) and node.name == "defined" and isinstance(node.node, nodes.Name):
-            bound.add(node.node.name)  # guarded somewhere: the author knows that it may be missing
-    return called - bound
+            bound.add(node.node.name)  # the author knows that it may be missing
+    return bound
 
 
 def _first_use(syntax: Syntax, name: str) -> tuple[int, int] | None:

@@ -32,10 +32,7 @@ def check(view: View) -> Iterator[Fault]:
                 span=view.span_of(error),
             )
             return
-    single = view.prompt(next(case_id for case_id in _SINGLE if view.renders(case_id)))
-    if lost_parts(single, view.case("tool-call"), 1):
-        return  # calls are not rendered at all
-    lost = [case.id for case, prompt in view.rendered(*_TWO) if lost_parts(prompt, case, 2)]
+    lost = [case.id for case, prompt in view.rendered(*_TWO) if "value" in lost_parts(prompt, case, 2)]
     if lost:
         yield Fault(
             message="of two calls in one assistant turn only the first reaches the prompt",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from templatelint.model import Fault
+from templatelint.view import NoText
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from templatelint.view import View
 
+_SPECIAL_TOKEN = re.compile(r"'(\w+_token)' is undefined")
 CASES = ("chat-basic", "chat-basic+nogen", "chat-turns", "chat-long")
 
 
@@ -21,6 +24,10 @@ def check(view: View) -> Iterator[Fault]:
     if not failed:
         return
     case_id, error = failed[0]
+    token = _SPECIAL_TOKEN.search(error.message)
+    if token and view.model.tokenizer.assumed:
+        view.missed.append(NoText(case_id, f"needs the tokenizer's {token[1]}, which a template file does not carry"))
+        return
     what = "a single user message" if case_id.startswith("chat-basic") else "a plain user and assistant history"
     yield Fault(
         message=f"{what} makes the template raise: {error.message}",

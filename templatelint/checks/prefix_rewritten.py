@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from templatelint.view import View
 
-_HISTORIES = ("chat-long", "tool-loop", "reasoning-loop")
+_HISTORIES = ("chat-long", "tool-loop", "reasoning-loop", "reasoning-after-loop")
 CASES = tuple(
     cut for history in _HISTORIES for snapshot in snapshots(history) for cut in (snapshot, f"{snapshot}+nogen")
 )

@@ -40,7 +40,7 @@ def check(view: View) -> Iterator[Fault]:
             yield replace(fault, need="chat")
             break
     for case, prompt in view.rendered(*_TOOLS):
-        leak = _python_dict(prompt, _keys(case.request.tools))
+        leak = _python_dict(view, prompt, _keys(case.request.tools))
         if leak is not None:
             yield _fault(view, case, "tool definitions are printed as a Python dict", prompt[leak.start() :], "tools")
             break
@@ -52,7 +52,7 @@ def _arguments(view: View) -> Iterator[Fault]:
         written = region(prompt, case)
         if _pythonic(case, written):
             return  # Python literals are this dialect's own syntax
-        leak = _python_dict(written, _keys([call["function"]["arguments"] for call in _calls(case)]))
+        leak = _python_dict(view, written, _keys([call["function"]["arguments"] for call in _calls(case)]))
         if leak is not None:
             yield _fault(
                 view, case, "call arguments are printed as a Python dict", written[leak.start() :], "arguments"
@@ -90,10 +90,10 @@ def _pythonic(case: Case, written: str) -> bool:
     return any(re.search(rf"\b{call['function']['name']}\(\w+\s*=", written) for call in _calls(case))
 
 
-def _python_dict(text: str, keys: set[str]) -> re.Match[str] | None:
-    if not keys:
-        return None
-    return re.search("[{ ]'(?:" + "|".join(map(re.escape, sorted(keys))) + r")': ", text)
+def _python_dict(view: View, text: str, keys: set[str]) -> re.Match[str] | None:
+    """The first of the keys in Python's quotes that the template has not written itself."""
+    quoted = re.compile("[{ ]'(?:" + "|".join(map(re.escape, sorted(keys))) + r")': .")
+    return next((found for found in quoted.finditer(text) if found[0] not in view.template.source), None)
 
 
 def _keys(data: Any) -> set[str]:

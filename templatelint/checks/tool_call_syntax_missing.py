@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from templatelint.checks._calls import lost_parts
+from templatelint.checks._calls import id_for_name, lost_parts
 from templatelint.model import Fault
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ _SHAPES = {
     "tool-call": "without content",
     "tool-call-empty": 'with content ""',
     "tool-call-text": "with text beside them",
-    "tool-pending": "before their result",
 }
 _OTHER_FORM = "tool-call-empty+wire"
 CASES = ("chat-turns", *_SHAPES, "tool-loop", _OTHER_FORM)
@@ -29,19 +28,23 @@ def check(view: View) -> Iterator[Fault]:
         error = view.error("tool-call-empty")
         if error is not None and error.kind not in ("timeout", "too-large"):
             yield Fault(
-                message=f"an assistant turn with tool calls is refused: {error.message}",
+                message=f"an assistant turn with tool calls makes the template raise: {error.message}",
                 help="render `message['tool_calls']`",
                 cases=tuple(_SHAPES),
                 cause="refused",
                 span=view.span_of(error),
             )
             return
-    lost = {case.id: parts for case, prompt in view.rendered(*_SHAPES) if (parts := lost_parts(prompt, case, 1))}
+    lost = {
+        case.id: parts
+        for case, prompt in view.rendered(*_SHAPES)
+        if (parts := lost_parts(prompt, case, 1)) and not id_for_name(prompt, case, parts)
+    }
     if not lost:
         yield from _later_call(view)
         return
     first = next(iter(lost.values()))
-    where = " " + " and ".join(_SHAPES[case_id] for case_id in lost) if len(lost) < len(shapes) else ""
+    where = " " + " and ".join(_SHAPES[case_id.split("+")[0]] for case_id in lost) if len(lost) < len(shapes) else ""
     if "name" in first and "value" in first:
         message = f"tool calls of earlier assistant turns{where} leave no trace in the prompt"
     else:
@@ -59,7 +62,7 @@ def check(view: View) -> Iterator[Fault]:
 def _later_call(view: View) -> Iterator[Fault]:
     for case, prompt in view.rendered("tool-loop"):
         parts = lost_parts(prompt, case, 2)
-        if parts:
+        if parts and not id_for_name(prompt, case, parts):
             yield Fault(
                 message=f"the second tool call of a loop loses its {_listed(parts)}",
                 help="render every assistant turn's `tool_calls`, not only those of one turn",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from templatelint.view import View
 
 _RESULTS = ("tool-call", "tool-call-empty", "tool-loop", "tool-result-json", "tool-parallel")
-CASES = ("tool-pending", *_RESULTS)
+CASES = ("tool-pending", *_RESULTS, "tool-result-named")
 
 
 def check(view: View) -> Iterator[Fault]:
@@ -21,9 +21,10 @@ def check(view: View) -> Iterator[Fault]:
     if view.renders("tool-pending") and not any(view.renders(case_id) for case_id in _RESULTS):
         error = view.error("tool-call")
         if error is not None and error.kind not in ("timeout", "too-large"):
+            named = view.renders("tool-result-named")
             yield Fault(
-                message=f"a tool message is refused: {error.message}",
-                help="render messages of the role `tool`",
+                message=f"a tool message {'without `name` ' if named else ''}makes the template raise: {error.message}",
+                help="send `name` with every tool message" if named else "render messages of the role `tool`",
                 cases=("tool-call",),
                 cause="refused",
                 span=view.span_of(error),

@@ -46,10 +46,17 @@ def check(view: View) -> Iterator[Fault]:
         )
         return
     case_id = next(iter(lost))
+    only_with_system = all(_has_system(case) != (case.id in lost) for case, _ in seen)
+    if only_with_system:
+        message = "tool definitions reach the prompt only beside a system message"
+    else:
+        message = (
+            f"{len(lost[case_id])} of {_offered(view.case(case_id))} tool definitions "
+            f"do not reach the prompt in {', '.join(lost)}"
+        )
     yield Fault(
-        message=f"{len(lost[case_id])} of {_offered(view.case(case_id))} tool definitions "
-        f"do not reach the prompt in {', '.join(lost)}",
-        help="print every entry of `tools`, whatever the other messages are",
+        message=message,
+        help="print every entry of `tools`, whatever the messages are",
         cases=tuple(lost),
         cause="some",
         span=view.mention("tools"),
@@ -73,6 +80,10 @@ def _called(case: Case, number: str) -> bool:
     return any(
         mark.startswith("call.") and mark.endswith(".name") and text == name for mark, text in case.marks.items()
     )
+
+
+def _has_system(case: Case) -> bool:
+    return any(message["role"] == "system" for message in case.request.messages)
 
 
 def _offered(case: Case) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from templatelint.model import Fault
@@ -22,7 +23,8 @@ def check(view: View) -> Iterator[Fault]:
         return
     for case, failure in view.failures():
         if failure.kind in ("timeout", "too-large"):
-            yield _fault(f"rendering {case.id}", failure.message, (case.id,), view.span_of(failure))
+            fault = _fault(f"rendering {case.id}", failure.message, (case.id,), view.span_of(failure))
+            yield replace(fault, need="tools" if case.request.tools else None)
             return
 
 

@@ -1,0 +1,59 @@
+"""First observations of a template → the variants of the cases in which it can be judged at all.
+
+Some templates ask more of a client than the plain form: content as a list of parts, call ids of nine characters. A rule
+of its own says so once; every other rule then looks at requests that meet the demand, instead of failing with it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from templatelint import cases, reading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from templatelint.matrix import Matrix
+    from templatelint.model import Case
+
+_TEXT = "chat-basic"
+_CALL = "tool-call-empty"
+PROBES = (_TEXT, f"{_TEXT}+typed", _CALL, f"{_CALL}+typed", f"{_CALL}+shortids", f"{_CALL}+typed+shortids")
+
+
+def demands(observed: Matrix, engine: str) -> tuple[str, ...]:
+    """The variants (`typed`, `shortids`) without which this engine gets no usable prompt from the template."""
+    typed = "+typed" if not _shows(observed, engine, _TEXT) and _shows(observed, engine, f"{_TEXT}+typed") else ""
+    call = f"{_CALL}{typed}"
+    short = _fails(observed, engine, call) and _renders(observed, engine, f"{call}+shortids")
+    return (*(["typed"] if typed else []), *(["shortids"] if short else []))
+
+
+def adapted(case_ids: Iterable[str], variants: tuple[str, ...]) -> Mapping[str, str]:
+    """Case id → the id of the same case with those of the variants that change it."""
+    return {
+        case_id: "+".join([case_id, *(variant for variant in variants if _applies(variant, cases.get(case_id)))])
+        for case_id in case_ids
+    }
+
+
+def _applies(variant: str, case: Case) -> bool:
+    if variant in case.id.split("+"):
+        return False
+    return variant == "typed" or any(message.get("tool_calls") for message in case.request.messages)
+
+
+def _shows(observed: Matrix, engine: str, case_id: str) -> bool:
+    cell = observed.cells.get((case_id, engine))
+    case = observed.cases[case_id]
+    return cell is not None and cell.prompt is not None and reading.has(cell.prompt, case, "user.1")
+
+
+def _renders(observed: Matrix, engine: str, case_id: str) -> bool:
+    cell = observed.cells.get((case_id, engine))
+    return cell is not None and cell.prompt is not None
+
+
+def _fails(observed: Matrix, engine: str, case_id: str) -> bool:
+    cell = observed.cells.get((case_id, engine))
+    return cell is not None and cell.error is not None
