@@ -43,7 +43,7 @@ class Stop:
     message: str
 
 
-class ChildFailedError(RuntimeError):
+class ChildFailed(RuntimeError):
     """The generator raised: a fault in it, not in what it worked on; carries the child's traceback."""
 
 
@@ -72,7 +72,7 @@ def run(
         The items yielded before the end, and None or why the child was stopped.
 
     Raises:
-        ChildFailedError: `work` raised something other than MemoryError.
+        ChildFailed: `work` raised something other than MemoryError.
     """
     if method is None:
         method = "fork" if hasattr(os, "fork") else "spawn"
@@ -129,7 +129,7 @@ class _Received:
         if tag == _ITEM:
             self.items.append(content)
         elif tag == _FAILED:
-            raise ChildFailedError(content)
+            raise ChildFailed(content)
         elif tag == _MEMORY:
             self.end("memory", f"more than {self.limits.memory // _MIB} MiB of memory")
         elif tag == _FINISHED:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from jinja2 import nodes
@@ -96,13 +96,14 @@ class Syntax:
         That is the name of a variable, filter, test, attribute or keyword argument, the called expression's of a
         call, the tag's of a statement, the literal or the text itself; the first token or the operator of others.
         """
-        while isinstance(node, nodes.Call) and _spot(node.node) is not None:
-            node = node.node
-        spot = _spot(node)
+        node = _stand_in(node)
+        if isinstance(node, nodes.Keyword):
+            spot = min(_spots(node.value), key=lambda spot: spot.start, default=None)
+        else:
+            spot = next(_spots(node), None)
         if spot is None:
-            spot = next(filter(None, map(_spot, walk(node))), None)
-        start, end = (spot.start, spot.end) if spot is not None else (0, 1)
-        start, end = self._places.original(start), self._places.original(end)
+            return 0, 1
+        start, end = self._places.original(spot.start), self._places.original(spot.end)
         return self._telling(node, start) or (start, max(end, start + 1))
 
     def knows(self, node: nodes.Node) -> bool:
@@ -135,6 +136,23 @@ class Syntax:
 
 def _spot(node: nodes.Node) -> Spot | None:
     return node.lineno if isinstance(node.lineno, Spot) else None
+
+
+def _spots(node: nodes.Node) -> Iterator[Spot]:
+    return filter(None, map(_spot, walk(node)))
+
+
+def _stand_in(node: nodes.Node) -> nodes.Node:
+    """The node itself, or the part of it that starts it where jinja2 places it at a later token."""
+    while True:
+        if isinstance(node, nodes.Call) and _spot(node.node) is not None:
+            node = node.node
+        elif isinstance(node, nodes.Compare):
+            node = node.expr
+        elif isinstance(node, nodes.Tuple) and node.items:
+            node = node.items[0]
+        else:
+            return node
 
 
 # -------------------------------------------------------------------------------------------- parsing
@@ -197,6 +215,7 @@ def _environment() -> Environment:
     return _ParsingEnvironment(extensions=[GenerationTag, LoopControlExtension])
 
 
+@lru_cache(maxsize=8)  # several engines and many checks ask for the same template's
 def parse(source: str) -> Syntax:
     """The tree that jinja2 builds of the source in transformers' set-up, with places.
 

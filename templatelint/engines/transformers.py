@@ -76,7 +76,7 @@ def _invalid(message: str) -> RenderError:
     return RenderError("invalid-request", message)
 
 
-class _InvalidRequestError(Exception):
+class _InvalidRequest(Exception):
     """transformers raises before it renders."""
 
 
@@ -94,7 +94,7 @@ class LoadedTemplate:
             call = _arguments(request)
             messages = self._messages(call)
             continued = _Continued.of(call, messages, self.compiled.syntax.source)
-        except _InvalidRequestError as error:
+        except _InvalidRequest as error:
             return Observation(error=_invalid(str(error)))
         variables = {
             **self.special_tokens,
@@ -158,21 +158,21 @@ def _arguments(request: Request) -> _Call:
     """The call that a client makes who passes the request's variables on as keyword arguments.
 
     Raises:
-        _InvalidRequestError: transformers rejects it.
+        _InvalidRequest: transformers rejects it.
     """
     variables = dict(request.variables)
     for name in _TAKEN:
         if name in variables:
-            raise _InvalidRequestError(f"the variable {name} is an argument that the call already has")
+            raise _InvalidRequest(f"the variable {name} is an argument that the call already has")
     for name in _NEED_TOKENS:
         if variables.pop(name, False):
-            raise _InvalidRequestError(f"{name} needs tokenized output")
+            raise _InvalidRequest(f"{name} needs tokenized output")
     documents = _once(variables, "documents", request.documents, absent=None)
     continued = _once(variables, "continue_final_message", request.continue_final_message, absent=False)
     if not request.messages:
-        raise _InvalidRequestError("the conversation is empty")
+        raise _InvalidRequest("the conversation is empty")
     if continued and request.add_generation_prompt:
-        raise _InvalidRequestError("continue_final_message and add_generation_prompt exclude each other")
+        raise _InvalidRequest("continue_final_message and add_generation_prompt exclude each other")
     return _Call(
         [_mapping(message, f"message {at}") for at, message in enumerate(request.messages, 1)],
         _mappings(request.tools, "tool"),
@@ -188,7 +188,7 @@ def _once(variables: dict[str, Any], name: str, given: Any, *, absent: Any) -> A
     if name not in variables:
         return given
     if given != absent:
-        raise _InvalidRequestError(f"{name} is given twice")
+        raise _InvalidRequest(f"{name} is given twice")
     return variables.pop(name)
 
 
@@ -200,7 +200,7 @@ def _mappings(values: Any, what: str) -> list[Message] | None:
 
 def _mapping(value: Any, what: str) -> Message:
     if not isinstance(value, Mapping):
-        raise _InvalidRequestError(f"{what} is no mapping but {type(value).__name__}")
+        raise _InvalidRequest(f"{what} is no mapping but {type(value).__name__}")
     return {key: _plain(item) for key, item in value.items()}
 
 
@@ -250,7 +250,7 @@ class _Continued:
         """Tag the last message, or None where it is not to be continued.
 
         Raises:
-            _InvalidRequestError: it has no text to continue.
+            _InvalidRequest: it has no text to continue.
         """
         if not call.continue_final_message:
             return None
@@ -258,16 +258,16 @@ class _Continued:
         last = messages[-1]
         value = last.get(name)
         if value is None:
-            raise _InvalidRequestError(f"the last message has no {name} to continue")
+            raise _InvalidRequest(f"the last message has no {name} to continue")
         names = [name]
         if name in _REASONING_FIELDS:
             names = [alias for alias in _REASONING_FIELDS if last.get(alias) == value]
         if not any(alias in source for alias in names):
-            raise _InvalidRequestError(f"the template does not read {name}")
+            raise _InvalidRequest(f"the template does not read {name}")
         if isinstance(value, list):
             return _Continued(_tag_last_text(value))
         if not isinstance(value, str):
-            raise _InvalidRequestError(f"{name} of the last message is no text but {type(value).__name__}")
+            raise _InvalidRequest(f"{name} of the last message is no text but {type(value).__name__}")
         for alias in names:
             last[alias] = value + _TAG
         return _Continued(value)
@@ -282,14 +282,14 @@ class _Continued:
 
 def _tag_last_text(parts: list[Any]) -> str:
     for part in reversed(parts):
-        if isinstance(part, dict) and "text" not in part:
+        if isinstance(part, dict | list | str) and "text" not in part:
             continue
         if not isinstance(part, dict) or not isinstance(part["text"], str):
-            break
+            break  # transformers fails on what it takes for a text part
         text: str = part["text"]
         part["text"] = text + _TAG
         return text
-    raise _InvalidRequestError("the last message has no text part to continue")
+    raise _InvalidRequest("the last message has no text part to continue")
 
 
 # ------------------------------------------------------------------------------------------- releases

@@ -35,12 +35,12 @@ Span = tuple[int, int]
 # ------------------------------------------------------------------------------------- what templates see
 
 
-class _RefusedError(TemplateError):
+class _Refused(TemplateError):
     """`raise_exception` was called."""
 
 
 def _raise_exception(message: Any) -> NoReturn:
-    raise _RefusedError(message)
+    raise _Refused(message)
 
 
 def _tojson(
@@ -278,7 +278,7 @@ def _place_of(node: nodes.Node | None, error: Exception, syntax: Syntax) -> tupl
 
 
 def _verdict(error: Exception) -> tuple[ErrorKind, str]:
-    if isinstance(error, _RefusedError):
+    if isinstance(error, _Refused):
         return "refused", str(error)
     if isinstance(error, MemoryError):
         return "too-large", "out of memory"
