@@ -225,12 +225,16 @@ def _stance(options: Options, running: Sequence[Engine], observed: matrix.Matrix
 
 
 def _shows_tools(observed: matrix.Matrix) -> bool:
-    for (case_id, _), observation in observed.cells.items():
+    """Whether any cell shows tools or calls, or fails with tools where the same engine renders plain chat."""
+    chatting = {engine for (case_id, engine), cell in observed.cells.items() if case_id == "chat-basic" and cell.prompt}
+    for (case_id, engine), cell in observed.cells.items():
         case = observed.cases[case_id]
-        if case_id.split("+")[0] in _TOOL_CELLS and observation.prompt is not None:
-            marks = [mark for mark in _TOOL_MARKS if mark in case.marks]
-            if any(reading.has(observation.prompt, case, mark) for mark in marks):
-                return True
+        if case_id.split("+")[0] not in _TOOL_CELLS:
+            continue
+        if cell.prompt is None and case_id == "tools-offer" and engine in chatting:
+            return True
+        if any(mark in case.marks and reading.has(cell.prompt or "", case, mark) for mark in _TOOL_MARKS):
+            return True
     return False
 
 

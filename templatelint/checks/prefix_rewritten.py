@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import TYPE_CHECKING
 
 from templatelint.cases import snapshots
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from templatelint.view import View
 
+_THINK = re.compile(r"[<\[|/][^<>\[\]]*think", re.IGNORECASE)
 _HISTORIES = ("chat-long", "tool-loop", "reasoning-loop", "reasoning-after-loop")
 CASES = tuple(
     cut for history in _HISTORIES for snapshot in snapshots(history) for cut in (snapshot, f"{snapshot}+nogen")
@@ -53,4 +55,6 @@ def _cause(case: Case, before: str, after: str, shared: int) -> str:
     moved = [mark for mark in case.marks if mark.startswith("tools.") and has(before[shared:], case, mark)]
     if moved and not any(has(before[:shared], case, mark) for mark in moved):
         return "tool definitions move with the last user message"
+    if _THINK.search(before[max(0, shared - 40) : shared + 40]):
+        return "think blocks of earlier turns change as the history grows"
     return "text of earlier turns changes as the history grows"

@@ -18,13 +18,13 @@ _SHAPES = {
     "tool-call-text": "with text beside them",
 }
 _OTHER_FORM = "tool-call-empty+wire"
-CASES = ("chat-turns", *_SHAPES, "tool-loop", _OTHER_FORM)
+CASES = ("chat-turns", "tools-offer", "tool-pending", *_SHAPES, "tool-loop", _OTHER_FORM)
 
 
 def check(view: View) -> Iterator[Fault]:
     """Look after the user's text for the function name, an argument's key and its value."""
     shapes = [case_id for case_id in _SHAPES if view.renders(case_id)]
-    if not shapes and view.renders("chat-turns") and not view.renders(_OTHER_FORM):
+    if not shapes and _call_alone_fails(view):
         error = view.error("tool-call-empty")
         if error is not None and error.kind not in ("timeout", "too-large"):
             yield Fault(
@@ -56,6 +56,17 @@ def check(view: View) -> Iterator[Fault]:
         cases=tuple(lost),
         cause=",".join(first) + where,
         span=view.mention("tool_calls", "'assistant'", '"assistant"', "messages"),
+    )
+
+
+def _call_alone_fails(view: View) -> bool:
+    """Whether it is the call that raises: not the tools it belongs to, its result, or the shape of its arguments."""
+    pending = view.error("tool-pending")
+    return (
+        pending is not None
+        and view.renders("chat-turns")
+        and view.renders("tools-offer")
+        and not view.renders(_OTHER_FORM)
     )
 
 

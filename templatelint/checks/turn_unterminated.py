@@ -69,7 +69,7 @@ def _fused(case: Case, prompt: str) -> Fault | None:
             help="write a role header or an end-of-turn token between them",
             cases=(case.id,),
             cause=f"{earlier.split('.')[0]} and {later.split('.')[0]} fuse",
-            need="tools" if "tool" in f"{earlier} {later}" else None,
+            need=_need(case) if "tool" in f"{earlier} {later}" else None,
         )
     return None
 
@@ -96,8 +96,15 @@ def _marker_fault(case: Case, history: str, at: int, fact: str) -> Fault:
         help="write each marker that opens a turn, and the one that closes it, exactly once a turn",
         cases=(case.id,),
         cause=fact,
-        need="tools" if case.request.tools else None,
+        need=_need(case),
     )
+
+
+def _need(case: Case) -> str | None:
+    """Who would notice: an interrupted tool round is an agent's business."""
+    if case.id.startswith("tool-interrupted"):
+        return "agent"
+    return "tools" if case.request.tools else None
 
 
 def _history(case: Case, prompt: str) -> str:

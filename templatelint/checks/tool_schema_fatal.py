@@ -1,0 +1,42 @@
+"""TL210: a legal tool definition makes the template raise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from templatelint.model import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from templatelint.view import View
+
+_USUAL = ("tools-offer", "tools-many")
+_UNUSUAL = {
+    "tool-no-description": "without a description",
+    "tool-no-parameters": "without parameters",
+    "tool-schema-rich": "with a rich JSON schema",
+}
+CASES = ("chat-basic", *_USUAL, *_UNUSUAL)
+
+
+def check(view: View) -> Iterator[Fault]:
+    """Offer usual tools, then unusual ones that JSON Schema and OpenAI's API allow."""
+    if not view.renders("chat-basic"):
+        return
+    failed = {
+        case_id: error
+        for case_id in (*_USUAL, *_UNUSUAL)
+        if (error := view.error(case_id)) is not None and error.kind not in {"timeout", "too-large"}
+    }
+    for case_id, error in failed.items():
+        what = "a request that offers tools" if case_id in _USUAL else f"a tool {_UNUSUAL[case_id]}"
+        yield Fault(
+            message=f"{what} makes the template raise: {error.message}",
+            help="guard what a definition may lack: `{% if tool.function.description is defined %}`",
+            cases=tuple(other for other in failed if failed[other].message == error.message),
+            cause=error.message,
+            span=view.span_of(error),
+        )
+        if case_id in _USUAL:
+            return
