@@ -148,12 +148,12 @@ def test_without_a_command_the_help_is_the_error(cli: InProcess) -> None:
         ("lint a --color alway", 'unknown colour choice "alway"', "did you mean always?"),
         ("lint a --engine transfomers", 'unknown engine "transfomers"', "did you mean transformers?"),
         ("lint a --needs tool", 'unknown need "tool"', "did you mean tools?"),
-        ("lint a --select TL2O1", 'unknown rule "TL2O1"', "did you mean TL201?"),
+        ("lint a --select tools-ignord", 'unknown rule "tools-ignord"', "did you mean tools-ignored?"),
         ("lint a --ignore tool-ignored", 'unknown rule "tool-ignored"', "did you mean tools-ignored?"),
         ("lint a --fail-on eror", 'unknown severity "eror"', "did you mean error?"),
         ("render a --show token", 'unknown thing to show "token"', "did you mean tokens?"),
         ("render a --case chat-basik", 'unknown case "chat-basik"', "did you mean chat-basic?"),
-        ("rule TL2O1", 'unknown rule "TL2O1"', "did you mean TL201?"),
+        ("rule tools-ignord", 'unknown rule "tools-ignord"', "did you mean tools-ignored?"),
         ("rule TL201 --all", "a rule and --all exclude each other", ""),
         ("cases chat-basik", 'unknown case "chat-basik"', "did you mean chat-basic?"),
         ("lint a --config gone.toml", "gone.toml: cannot be read: no such file or directory", ""),
@@ -264,7 +264,7 @@ def test_a_full_disk_is_said() -> None:
 
 
 def test_the_program_itself() -> None:
-    clean, mistake = start("rule", "TL201"), start("rule", "TL2O1")
+    clean, mistake = start("rule", "TL201"), start("rule", "tools-ignord")
     assert (clean.returncode, clean.stderr) == (0, b"")
     assert clean.stdout.startswith(b"# tools-ignored (TL201)\n")
     assert (mistake.returncode, mistake.stdout) == (2, b"")

@@ -68,7 +68,7 @@ def test_tokens_are_said_to_be_assumed_where_they_matter(cli: InProcess, folder:
     ran = cli("render", "b.jinja")
     assert (ran.out, ran.err) == (
         "<s>user</s>",
-        "note: b.jinja: BOS <s> and EOS </s> assumed (--bos-token and --eos-token)\n",
+        "note: b.jinja: BOS <s> assumed (--bos-token)\nnote: b.jinja: EOS </s> assumed (--eos-token)\n",
     )
     given = cli("render", "b.jinja", "--bos-token", "[B]", "--eos-token", "")
     assert (given.out, given.err) == ("[B]user", "")

@@ -93,7 +93,7 @@ def test_which_file_counts(folder: Path, files: dict[str, str], jobs: int | None
         ('needs = ["tool"]', '"needs": unknown need "tool"', "did you mean tools?"),
         ('fail-on = "eror"', '"fail-on": unknown severity "eror"', "did you mean error?"),
         ('output-format = "jsno"', '"output-format": unknown output format "jsno"', "did you mean json?"),
-        ('ignore = ["TL2O1"]', 'unknown rule "TL2O1"', "did you mean TL201?"),
+        ('ignore = ["tools-ignord"]', 'unknown rule "tools-ignord"', "did you mean tools-ignored?"),
         ('select = "TL2"', '"select" is a string, not a list of strings', 'write select = ["TL2"]'),
         ("needs = [1]", '"needs" is a list with something else than strings, not a list of strings', ""),
         ('jobs = "2"', '"jobs" is a string, not a whole number above 0', ""),

@@ -33,8 +33,8 @@ class Read:
         """What the user must know about how the references were understood."""
         for ref, model in self.models:
             yield from (Remark(ref, note) for note in model.notes)
-            if model.tokenizer.assumed and (assumed := _assumed(model, self.given)):
-                yield Remark(ref, assumed)
+            if model.tokenizer.assumed:
+                yield from (Remark(ref, text) for text in _assumed(model, self.given))
 
 
 def read(
@@ -77,15 +77,9 @@ def _exists(path: str) -> bool:
         return False
 
 
-def _assumed(model: Model, given: frozenset[str]) -> str:
+def _assumed(model: Model, given: frozenset[str]) -> Iterator[str]:
     """Which tokens are our assumption, where a template prints them."""
     special = model.tokenizer.special_tokens
-    used = [
-        (name, flag, special[token])
-        for token, name, flag in (("bos_token", "BOS", "--bos-token"), ("eos_token", "EOS", "--eos-token"))
-        if token in special and token not in given and any(token in template.source for template in model.templates)
-    ]
-    if not used:
-        return ""
-    tokens = " and ".join(f"{name} {text}" for name, _, text in used)
-    return f"{tokens} assumed ({' and '.join(flag for _, flag, _ in used)})"
+    for token, name, flag in (("bos_token", "BOS", "--bos-token"), ("eos_token", "EOS", "--eos-token")):
+        if token in special and token not in given and any(token in template.source for template in model.templates):
+            yield f"{name} {special[token]} assumed ({flag})"

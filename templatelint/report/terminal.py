@@ -31,23 +31,21 @@ _UNSAFE = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_IN_LINE = re.compile(f"[\t\n{_UNSAFE}]")
-_IN_TEXT = re.compile(f"[{_UNSAFE}]")
+_SUSPECT = re.compile(f"[\t\n{_UNSAFE}]")
 _NAMED = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def visible(text: str) -> str:
     r"""One line of text with every control or hidden character spelt out (`\x1b`, `\u202e`, `\n`)."""
-    return _IN_LINE.sub(_spelt, text)
+    return _SUSPECT.sub(lambda match: _spelt(match[0]), text)
 
 
 def visible_block(text: str) -> str:
     """The same for text of several lines: newlines and tabs stay."""
-    return _IN_TEXT.sub(_spelt, text)
+    return _SUSPECT.sub(lambda match: match[0] if match[0] in "\t\n" else _spelt(match[0]), text)
 
 
-def _spelt(match: re.Match[str]) -> str:
-    character = match[0]
+def _spelt(character: str) -> str:
     code = ord(character)
     if character in _NAMED:
         return _NAMED[character]
