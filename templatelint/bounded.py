@@ -158,11 +158,17 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
+_parents_streams: list[Any] = []  # kept: one that is collected would write what the parent had buffered
+
+
 def _leave_terminal() -> None:
     """Nothing that the child reads or writes is the user's any more."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
+    _parents_streams.extend((sys.stdin, sys.stdout, sys.stderr))
+    sys.stdin = open(nowhere, encoding="utf-8", closefd=False)  # noqa: SIM115 (for the child's whole life)
+    sys.stdout = sys.stderr = open(nowhere, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 (the same)
 
 
 # --------------------------------------------------------------------------------------------- forked
