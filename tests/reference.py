@@ -58,9 +58,11 @@ class _Generation(Extension):
 @cache
 def jinja2_environment() -> ImmutableSandboxedEnvironment:
     """jinja2 with transformers' options, its own lexer and parser."""
-    return ImmutableSandboxedEnvironment(
+    environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, LoopControlExtension]
     )
+    environment.filters["tojson"] = json.dumps
+    return environment
 
 
 def quietly(function: Any, *args: Any) -> Any:

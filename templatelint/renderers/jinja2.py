@@ -134,8 +134,10 @@ class _Writer(CodeGenerator):
         super().__init__(environment, None, None, self._text)
         self.optimizer = _Folder(environment)
         self.parts: list[tuple[int, int, nodes.Node]] = []
+        self.reached: nodes.Node | None = None
 
     def visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> Any:
+        self.reached = node
         start = self.stream.tell()
         super().visit(node, *args, **kwargs)
         self.parts.append((start, self.stream.tell(), node))
@@ -272,8 +274,8 @@ class Compiled:
 
 
 def _place_of(node: nodes.Node | None, error: Exception, syntax: Syntax) -> tuple[int, int] | None:
-    if node is not None and isinstance(error, UndefinedError):
-        node = _undefined_part(node, str(error))
+    if node is not None and isinstance(error, UndefinedError | SecurityError):
+        node = _named_part(node, str(error))
     return syntax.line_of(syntax.span(node)[0]) if node is not None and syntax.knows(node) else None
 
 
@@ -291,21 +293,23 @@ def _verdict(error: Exception) -> tuple[ErrorKind, str]:
 _QUOTED = re.compile(r"'([^']*)'")
 
 
-def _undefined_part(node: nodes.Node, message: str) -> nodes.Node:
-    """The part of an expression that the message calls undefined, or the expression."""
+def _named_part(node: nodes.Node, message: str) -> nodes.Node:
+    """The part of an expression whose name the message quotes, or the expression.
+
+    jinja2 complains of an undefined or forbidden value where it is used, not where it comes from.
+    """
     quoted = _QUOTED.findall(message)
-    if quoted:
-        for part in walk(node):
-            if isinstance(part, nodes.Name):
-                name: Any = part.name
-            elif isinstance(part, nodes.Getattr):
-                name = part.attr
-            elif isinstance(part, nodes.Getitem) and isinstance(part.arg, nodes.Const):
-                name = part.arg.value
-            else:
-                continue
-            if name == quoted[-1]:
-                return part
+    for part in walk(node):
+        if isinstance(part, nodes.Name):
+            name: Any = part.name
+        elif isinstance(part, nodes.Getattr):
+            name = part.attr
+        elif isinstance(part, nodes.Getitem) and isinstance(part.arg, nodes.Const):
+            name = part.arg.value
+        else:
+            continue
+        if name in quoted:
+            return part
     return node
 
 
@@ -329,14 +333,16 @@ def compile_template(template: str | Syntax, *, restricted: bool = True) -> Comp
         writer.visit(syntax.root)
         return Compiled(syntax, writer, environment)
     except TemplateSyntaxError as error:
-        place = syntax.line_of(syntax.offset_of(error.lineno))
-        raise RenderFailure("syntax", error.message or "", *place) from None
+        blamed = [node for node in walk(syntax.root) if node.lineno is error.lineno]
+        offset = syntax.span(blamed[-1])[0] if blamed else syntax.offset_of(error.lineno)
+        raise RenderFailure("syntax", error.message or "", *syntax.line_of(offset)) from None
     except SyntaxError as error:  # Python's, about the code that jinja2 wrote
         raise RenderFailure("syntax", error.msg, *_python_place(error, writer, syntax)) from None
     except (MemoryError, RecursionError) as error:
         raise RenderFailure(*_verdict(error)) from None
-    except ValueError as error:  # an integer that Python does not print
-        raise RenderFailure("syntax", str(error)) from None
+    except Exception as error:  # noqa: BLE001 (folding constants runs the template's own expressions)
+        place = _place_of(writer.reached, error, syntax) or (None, None)
+        raise RenderFailure("syntax", _verdict(error)[1], *place) from None
 
 
 def _python_place(error: SyntaxError, writer: _Writer, syntax: Syntax) -> tuple[int, int] | tuple[None, None]:
