@@ -48,9 +48,7 @@ def _card(path: Path, entries: Mapping[str, str | tuple[str, ...]], prose: str) 
         raise ValueError(f"{path}: the head lacks {', '.join(sorted(missing))}")
     if surplus := entries.keys() - _REQUIRED - _OPTIONAL:
         raise ValueError(f"{path}: the head has unknown entries {', '.join(sorted(surplus))}")
-    if wrong := sorted(
-        key for key, value in entries.items() if isinstance(value, tuple) != (key in _OPTIONAL)
-    ):
+    if wrong := sorted(key for key, value in entries.items() if isinstance(value, tuple) != (key in _OPTIONAL)):
         raise ValueError(f"{path}: a string and a list are confused in {', '.join(wrong)}")
     texts = {key: value for key, value in entries.items() if isinstance(value, str)}
     if texts["id"] != path.stem:

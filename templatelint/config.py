@@ -202,9 +202,7 @@ def _check(path: Path, name: str, key: _Key, value: object) -> None:
     if not right:
         shown = str(value) if key.kind == "count" and type(value) is int else _type_name(value)
         example = f'write {name} = ["{value}"]' if key.kind == "words" and isinstance(value, str) else None
-        raise TemplatelintError(
-            f'{_shown(path)}: "{name}" is {shown}, not {_EXPECTED[key.kind]}', help=example
-        )
+        raise TemplatelintError(f'{_shown(path)}: "{name}" is {shown}, not {_EXPECTED[key.kind]}', help=example)
     words = cast("list[str]", [value] if isinstance(value, str) else value)
     if key is _RULES:
         _check_rules(path, words)
