@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from templatelint import accommodation, cards, cases, checks, engines, matrix, reading
 from templatelint.model import (
@@ -25,9 +26,11 @@ from templatelint.severity import ALWAYS_ON, Stance, severity
 from templatelint.view import NoText, View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from templatelint.engines import Engine
+
+Progress: TypeAlias = "Callable[[int, int], None]"
 
 # Cells that show whether the template has anything to do with tools; they decide whether that need is on.
 _TOOL_CELLS = (
@@ -86,11 +89,21 @@ class _Verdict:
     not_run: tuple[NotRun, ...]
 
 
-def lint(models: Sequence[Model], options: Options) -> Report:
-    """Judge every template of the models; the report holds all severities."""
+def lint(models: Sequence[Model], options: Options, progress: Progress | None = None) -> Report:
+    """Judge every template of the models; the report holds all severities.
+
+    Args:
+        models: what the references resolved to.
+        options: what to judge.
+        progress: told how many templates are done, and of how many, after each.
+    """
     running = _running(options)
     units = [_Unit(model, template) for model in models for template in model.templates or (None,)]
-    verdicts = _judge_all(units, options)
+    verdicts = []
+    for verdict in _judge_all(units, options):
+        verdicts.append(verdict)
+        if progress is not None:
+            progress(len(verdicts), len(units))
     return Report(
         engines=tuple(EngineUse(e.name, e.renderer, e.version, e.emulated) for e in running),
         templates=tuple(
@@ -118,17 +131,16 @@ def _absent_engines(options: Options) -> Iterator[NotRun]:
                 yield NotRun("*", "*", f"{name}: {engines.ENGINES[name].why_not}")
 
 
-def _judge_all(units: Sequence[_Unit], options: Options) -> list[_Verdict]:
-    import os
-
-    jobs = options.jobs or (os.cpu_count() or 1)
+def _judge_all(units: Sequence[_Unit], options: Options) -> Iterator[_Verdict]:
+    jobs = options.jobs or os.cpu_count() or 1
     if jobs == 1 or (not options.jobs and len(units) < _WORTH_WORKERS):
-        return [_judge(unit, options) for unit in units]
+        yield from (_judge(unit, options) for unit in units)
+        return
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
     with ProcessPoolExecutor(min(jobs, len(units) or 1), get_context("spawn")) as workers:
-        return list(workers.map(partial(_judge, options=options), units, chunksize=4))
+        yield from workers.map(partial(_judge, options=options), units, chunksize=4)
 
 
 def _judge(unit: _Unit, options: Options) -> _Verdict:
@@ -149,12 +161,15 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
         for card in evaluated:
             found, gaps = _apply(card, view)
             faults += [(card, engine.name, fault) for fault in found]
-            not_run += [NotRun(card.id, unit.ref, f"{engine.name}: {gap}") for gap in gaps]
+            if view.load_error is None and card in reported:
+                not_run += [NotRun(card.id, unit.ref, f"{engine.name}: {gap}") for gap in gaps]
+        if view.load_error is not None:
+            not_run.append(NotRun("*", unit.ref, f"{engine.name}: does not load the template"))
     stance = _stance(options, running, observed)
     kept = [(card, engine, fault) for card, engine, fault in _unsubsumed(faults) if card in reported]
     findings = [_finding(unit, card, merged, hit, stance) for card, merged, hit in _merged(kept)]
     findings.sort(key=lambda found: (SEVERITIES.index(found.severity), found.place.line, found.rule))
-    return _Verdict(tuple(findings), tuple(gap for gap in not_run if gap.rule in {card.id for card in reported}))
+    return _Verdict(tuple(findings), tuple(not_run))
 
 
 # ------------------------------------------------------------------------------------------- the rules
@@ -191,7 +206,16 @@ def _apply(card: Card, view: View) -> tuple[list[Fault], list[str]]:
         view.missed.append(missing)
     except Exception as error:  # noqa: BLE001 (a crashed rule is a gap in the answer, not the end of it)
         return [], [f"the rule crashed: {type(error).__name__}: {error}"]
-    return found, list(dict.fromkeys(str(missing) for missing in view.missed if missing.served))
+    return found, _gaps(view.missed)
+
+
+def _gaps(missed: Iterable[NoText]) -> list[str]:
+    """The reasons, each with the cells that it holds for."""
+    cells: dict[str, dict[str, None]] = {}
+    for missing in missed:
+        if missing.served:
+            cells.setdefault(missing.why, {})[missing.case_id] = None
+    return [f"{why} ({', '.join(case_ids)})" for why, case_ids in cells.items()]
 
 
 def _unsubsumed(faults: Sequence[tuple[Card, str, Fault]]) -> list[tuple[Card, str, Fault]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from time import process_time
 from typing import TYPE_CHECKING, Any
 
 from templatelint import bounded
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from templatelint.engines import Engine
     from templatelint.model import Case, Model, Request, Template, Tokenizer
 
+_PATIENCE = 0.2  # seconds; a real template renders a case in a thousandth of that
 _ENDED = object()
 _STOPPED: Mapping[str, ErrorKind] = {"timeout": "timeout", "memory": "too-large", "died": "too-large"}
 
@@ -128,7 +130,7 @@ def _run(
     items, stop = bounded.run(_render_all, template, tokenizer, engines, jobs, limits=limits or bounded.Limits())
     answers: Iterator[Any] = iter(items)
     pending = None if stop is None else RenderError(_STOPPED[stop.kind], stop.message)
-    lost = "" if stop is None else f"not tried after an earlier cell ended with: {stop.message}"
+    lost = f"not tried: an earlier cell {'ran out of budget' if stop is None else f'ended with: {stop.message}'}"
     loads: dict[str, RenderError | None] = {}
     observations: list[Observation | str] = []
     for engine in engines:
@@ -154,7 +156,10 @@ def _run(
 def _render_all(
     template: Template, tokenizer: Tokenizer, engines: Sequence[Engine], jobs: Sequence[tuple[str, _Job]]
 ) -> Iterator[Any]:
-    """In the child: for each engine one item for loading, then one for each of its jobs."""
+    """In the child: for each engine one item for loading, then one for each of its jobs.
+
+    After a cell that took long only to fail for its size the others are not tried: they would do the same.
+    """
     for engine in engines:
         loaded = engine.load(template, tokenizer)
         if isinstance(loaded, RenderError):
@@ -163,8 +168,12 @@ def _render_all(
         yield None
         for name, job in jobs:
             if name == engine.name:
+                started = process_time()
                 observation = loaded.render(job.request, job.now)
                 yield [observation.prompt, _plain_error(observation.error)]
+                failed = observation.error is not None and observation.error.kind == "too-large"
+                if failed and process_time() - started > _PATIENCE:
+                    return
 
 
 def _plain_error(error: RenderError | None) -> list[Any] | None:

@@ -22,6 +22,8 @@ class NoText(Exception):
 
     def __init__(self, case_id: str, why: str, *, served: bool = True) -> None:
         super().__init__(f"{case_id}: {why}")
+        self.case_id = case_id
+        self.why = why
         self.served = served
 
 

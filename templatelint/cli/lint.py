@@ -82,6 +82,7 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
     Exits 0 when clean, 1 with findings, and 2 when a REF cannot be read.
     """
     from templatelint.cli import references
+    from templatelint.cli.progress import bar
     from templatelint.lint import lint
 
     flags = _Flags(**values)
@@ -98,7 +99,8 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
     )
     for row in read.unreadable:
         session.error(row.message, row.help)
-    report = lint([model for _, model in read.models], options)
+    with bar("linting", quiet=session.quiet) as progress:
+        report = lint([model for _, model in read.models], options, progress)
     fail_on = flags.fail_on or config.fail_on or "error"
     code = _exit_code(report, read, fail_on, exit_zero=flags.exit_zero)
     _write(session, report, read, flags, code)
