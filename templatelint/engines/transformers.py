@@ -195,6 +195,8 @@ def _once(variables: dict[str, Any], name: str, given: Any, *, absent: Any) -> A
 def _mappings(values: Any, what: str) -> list[Message] | None:
     if values is None:
         return None
+    if not isinstance(values, Sequence):
+        raise _InvalidRequest(f"{what}s are no list but {type(values).__name__}")
     return [_mapping(value, f"{what} {at}") for at, value in enumerate(values, 1)]
 
 
