@@ -105,6 +105,7 @@ def _rules_by_need(folder: str) -> str:
 def _compare(page: Path, name: str, generated: str) -> None:
     text = page.read_text("utf-8")
     opening, closing = f"<!-- {name} -->\n", f"\n<!-- /{name} -->"
+    assert closing in text, f"{page} has no place for the generated part {name}"
     before, _, rest = text.partition(opening)
     shown, _, after = rest.partition(closing)
     if UPDATE:

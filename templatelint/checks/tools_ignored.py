@@ -92,8 +92,9 @@ def _offered(case: Case) -> int:
 
 def _history(view: View) -> str:
     """What becomes of the calls and results of earlier turns."""
-    if not view.renders("tool-call-empty"):
-        return ""
+    error = view.error("tool-call-empty")
+    if error is not None:
+        return f"; calls of earlier turns make the template raise: {error.message}"
     case, prompt = view.case("tool-call-empty"), view.prompt("tool-call-empty")
     call = "value" not in lost_parts(prompt, case, 1)
     result = has(prompt, case, "tool.1")
