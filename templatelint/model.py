@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 Severity = Literal["error", "warning", "note"]
 Impact = Literal["breaks", "degrades", "informs"]
 ClientForm = Literal["wire", "native"]
-ErrorKind = Literal[
-    "syntax", "refused", "raised", "unsupported", "invalid-request", "no-start", "timeout", "too-large"
-]
+ErrorKind = Literal["syntax", "refused", "raised", "unsupported", "invalid-request", "no-start", "timeout", "too-large"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 NEEDS: tuple[str, ...] = (

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from templatelint import checks
+from templatelint.lint import Options, lint
+from templatelint.model import Model, Origin, Report, Template, Tokenizer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pytest
+
+CHATML = """{% for m in messages %}<|im_start|>{{ m.role }}
+{{ m.content }}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+TOOLS = """{% if tools %}<|im_start|>system
+{{ tools | tojson }}<|im_end|>
+{% endif %}"""
+CALLS = CHATML.replace("{{ m.content }}", "{{ m.content }}{{ m.tool_calls | tojson if m.tool_calls }}")
+GOOD = TOOLS + CALLS
+
+
+def _model(*sources: tuple[str, str]) -> Model:
+    templates = tuple(Template(name, source, Origin(f"{name}.jinja", source)) for name, source in sources)
+    return Model("model", "file", templates, Tokenizer({"bos_token": "<s>", "eos_token": "</s>"}, assumed=True))
+
+
+def _lint(source: str, **options: object) -> Report:
+    return lint([_model(("default", source))], Options(engines=("transformers",), **options))  # type: ignore[arg-type] # by name
+
+
+def _found(report: Report, *, least: Sequence[str] = ("error", "warning")) -> list[str]:
+    return [f"{finding.severity} {finding.rule}" for finding in report.findings if finding.severity in least]
+
+
+def test_a_template_that_loses_nothing_gets_no_finding() -> None:
+    assert _found(_lint(GOOD), least=("error", "warning", "note")) == []
+
+
+def test_no_sign_of_tools_is_one_warning_not_four_findings() -> None:
+    assert _found(_lint(CHATML)) == ["warning TL201"]
+
+
+def test_calls_without_definitions_are_an_error() -> None:
+    assert _found(_lint(CALLS)) == ["error TL201"]
+
+
+def test_needs_replace_what_the_template_suggests() -> None:
+    assert _found(_lint(CHATML, needs=("chat", "tools"))) == ["error TL201"]
+    assert _found(_lint(CHATML, needs=("chat",))) == []
+
+
+def test_a_larger_lack_hides_what_follows_from_it_also_when_it_is_not_selected() -> None:
+    assert _found(_lint(CHATML, select=("TL202",))) == []
+
+
+def test_ignore_wins_over_select() -> None:
+    assert _found(_lint(CALLS, select=("TL2",), ignore=("tools-ignored",))) == []
+
+
+def test_a_template_that_does_not_load_gets_its_one_finding_at_its_place() -> None:
+    report = _lint("line one\n{% if %}\n")
+    assert _found(report) == ["error TL001"]
+    assert (report.findings[0].place.line, report.findings[0].place.column) == (2, 7)
+    assert [gap.rule for gap in report.not_run] == ["*"]
+
+
+def test_a_model_without_a_template_is_told_so() -> None:
+    report = lint([_model()], Options(engines=("transformers",)))
+    assert _found(report) == ["error TL601"]
+
+
+def test_the_tool_use_template_is_judged_by_the_requests_that_reach_it() -> None:
+    report = lint([_model(("default", CHATML), ("tool_use", GOOD))], Options(engines=("transformers",)))
+    assert _found(report) == []
+    broken = lint([_model(("default", CHATML), ("tool_use", CALLS))], Options(engines=("transformers",)))
+    assert [(finding.rule, finding.ref) for finding in broken.findings if finding.severity == "error"] == [
+        ("TL201", "model#tool_use")
+    ]
+
+
+def test_a_template_that_no_engine_chooses_is_only_loaded() -> None:
+    report = lint([_model(("default", GOOD), ("rag", "{{ 1 }}"))], Options(engines=("transformers",)))
+    assert _found(report) == []
+    broken = lint([_model(("default", GOOD), ("rag", "{{"))], Options(engines=("transformers",)))
+    assert [finding.rule for finding in broken.findings] == ["TL001"]
+
+
+def test_engines_that_are_not_modelled_are_named_not_guessed() -> None:
+    report = lint([_model(("default", GOOD))], Options())
+    named = {gap.why.split(":")[0] for gap in report.not_run}
+    assert named.isdisjoint(engine.name for engine in report.engines)
+
+
+def test_typed_content_is_a_demand_and_everything_else_is_still_judged() -> None:
+    source = GOOD.replace("{{ m.content }}", "{% if m.role == 'tool' %}{{ m.content }}{% endif %}PARTS")
+    parts = "{% if m.content is not string %}{% for part in m.content or [] %}{{ part.text }}{% endfor %}{% endif %}"
+    assert _found(_lint(source.replace("PARTS", parts))) == ["error TL305"]
+    lost = _lint(source.replace("PARTS", parts.replace("m.content or", "(m.content if m.role != 'system') or")))
+    assert _found(lost) == ["error TL101", "error TL305"]
+    assert {case for case, _ in lost.findings[0].evidence} >= {"chat-system+typed"}
+
+
+def test_short_ids_are_a_contract_and_everything_else_is_still_judged() -> None:
+    guard = (
+        "{% for c in m.tool_calls or [] %}"
+        "{% if c.id | length != 9 %}{{ raise_exception('nine') }}{% endif %}"
+        "{% endfor %}"
+    )
+    kept = _lint(GOOD.replace("{{ m.content }}", guard + "{{ m.content }}"))
+    assert _found(kept) == []
+    assert "note TL209" in _found(kept, least=("note",))
+    lost = _lint((TOOLS + CHATML).replace("{{ m.content }}", guard + "{{ m.content }}"))
+    assert _found(lost) == ["error TL202"]
+    assert {case for case, _ in lost.findings[0].evidence} == {
+        "tool-call-empty+shortids",
+        "tool-call-text+shortids",
+        "tool-call+shortids",
+    }
+
+
+def test_a_crashed_rule_is_a_gap_not_a_clean_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        CASES = ("chat-basic",)
+
+        @staticmethod
+        def check(_: object) -> list[object]:
+            raise ZeroDivisionError("by nobody")
+
+    load = checks.load
+    monkeypatch.setattr(checks, "load", lambda name: Broken if name == "system-dropped" else load(name))
+    report = _lint(GOOD, select=("TL101",))
+    assert [gap.why for gap in report.not_run] == ["transformers: the rule crashed: ZeroDivisionError: by nobody"]
+
+
+def test_workers_find_what_one_process_finds() -> None:
+    models = [_model(("default", source)) for source in (GOOD, CHATML, CALLS, "{{")]
+    alone = lint(models, Options(engines=("transformers",), jobs=1))
+    told: list[tuple[int, int]] = []
+    shared = lint(models, Options(engines=("transformers",), jobs=2), lambda done, total: told.append((done, total)))
+    assert shared == alone
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_fingerprints_hold_no_line_number() -> None:
+    moved = _lint("{# a comment #}\n\n" + CALLS)
+    assert [f.fingerprint for f in moved.findings] == [f.fingerprint for f in _lint(CALLS).findings]
