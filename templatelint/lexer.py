@@ -87,7 +87,8 @@ class LexicalRules:
         raw: `{% raw %}` is known.
         blank: regular expression of one character that separates tokens and that `-` strips.
         strip: what `-` strips before a tag, as `str.rstrip` takes it.
-        number, name and string patterns: regular expressions of one token without capturing groups.
+        float_pattern, integer_pattern, name_pattern, string_pattern: regular expressions of one token, without
+            capturing groups; tried in this order, operators last.
         operators: text → token type, in jinja2's names.
         read_integer, read_float: digits → value; ValueError or SyntaxError where there is none.
         unescape: what stands between quotes → value; ValueError for a bad escape.
