@@ -124,7 +124,8 @@ class Pipeline:
         self.models: list[str] = []
         self.options: Options | None = None
 
-    def __call__(self, models: Sequence[Model], options: Options) -> Any:
+    def __call__(self, models: Sequence[Model], options: Options, progress: object = None) -> Any:
+        assert progress is None  # stderr is no terminal here
         self.models = [model.ref for model in models]
         self.options = options
         return self.answer
