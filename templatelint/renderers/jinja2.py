@@ -65,6 +65,10 @@ class _Dict:
         return dict.fromkeys(*args)
 
 
+# jinja2's messages name the type of the object that lacks an attribute
+_Dict.__module__, _Dict.__name__ = "builtins", "dict"
+
+
 class _PublicNamespace(Namespace):
     """`namespace` whose attributes may not start with an underscore."""
 
