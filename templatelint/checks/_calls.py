@@ -8,6 +8,7 @@ from templatelint.reading import positions, stretch
 
 if TYPE_CHECKING:
     from templatelint.model import Case
+    from templatelint.view import View
 
 
 def region(prompt: str, case: Case, turn: str = "user.1", until: str = "tool.1") -> str:
@@ -29,3 +30,8 @@ def lost_parts(prompt: str, case: Case, call: int) -> list[str]:
 def id_for_name(prompt: str, case: Case, lost: list[str]) -> bool:
     """Whether the prompt shows the call's id where the function name belongs (Kimi K2: the id carries the name)."""
     return lost == ["name"] and bool(positions(region(prompt, case, until=""), case.marks["call.1.id"]))
+
+
+def other_form(view: View, case_id: str) -> str:
+    """The id of the case in the form that this engine's clients do not usually send."""
+    return f"{case_id}+{'wire' if view.client_form == 'native' else 'native'}"

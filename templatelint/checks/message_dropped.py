@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 _PLAIN = ("chat-turns", "chat-turns-system", "chat-long")
 _TOOLS = ("tool-loop", "tool-interrupted")
-_BESIDE = "tool-call-text"
-CASES = (*_PLAIN, *_TOOLS, _BESIDE)
+# case → (beside what the text stands, who would notice)
+_BESIDE = {"tool-call-text": ("a tool call", "tools"), "reasoning-history": ("its reasoning", "reasoning")}
+CASES = (*_PLAIN, *_TOOLS, *_BESIDE)
 
 
 def check(view: View) -> Iterator[Fault]:
@@ -27,16 +28,17 @@ def check(view: View) -> Iterator[Fault]:
     lost = {case.id: missing for case, prompt in view.rendered(*_TOOLS) if (missing := _missing(case, prompt))}
     if lost:
         yield _fault(view, lost, " once tools have been used", "tools")
-    for case, prompt in view.rendered(_BESIDE):
+    for case, prompt in view.rendered(*_BESIDE):
+        what, need = _BESIDE[case.id.split("+")[0]]
         if not has(prompt, case, "assistant.1"):
             yield Fault(
-                message="the text that an assistant writes beside a tool call is dropped from the history",
-                help="print `message['content']` also when `message['tool_calls']` is there",
+                message=f"the text that an assistant writes beside {what} is dropped from the history",
+                help="print `message['content']` also where the other field is there",
                 cases=(case.id,),
-                cause="beside a call",
-                span=view.mention("tool_calls"),
-                impact="degrades",
-                need="tools",
+                cause=f"beside {what}",
+                span=view.mention("tool_calls" if need == "tools" else "reasoning_content"),
+                impact="degrades" if need == "tools" else None,
+                need=need,
             )
 
 

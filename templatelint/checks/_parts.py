@@ -1,0 +1,43 @@
+"""What a template makes of content that is a list of text parts."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from templatelint.model import Fault
+from templatelint.reading import around, has
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from templatelint.view import View
+
+_DUMPED = re.compile(r"""[\[{]\s*['"]type['"]\s*:\s*['"]text['"]|\[object |['"]text['"]\s*:\s*['"]""")
+
+
+def faults(view: View, whose: Mapping[str, str]) -> Iterator[Fault]:
+    """One fault for all cells in which parts raise, are printed as data, or vanish."""
+    bad: dict[str, tuple[str, tuple[int, int] | None]] = {}
+    for case_id in whose:
+        error = view.error(case_id)
+        if error is not None:
+            if error.kind not in {"timeout", "too-large", "invalid-request"}:
+                bad[case_id] = (f"makes the template raise: {error.message}", view.span_of(error))
+            continue
+        case, prompt = view.case(case_id), view.prompt(case_id)
+        dumped = _DUMPED.search(prompt)
+        if dumped is not None and dumped[0] not in view.template.source:
+            bad[case_id] = (f"is printed as data: {around(prompt, dumped.start())!r}", None)
+        elif not all(has(prompt, case, mark) for mark in case.marks if mark.split(".")[0] == whose[case_id]):
+            bad[case_id] = ("does not reach the prompt", None)
+    if bad:
+        roles = " and ".join(whose[case_id] for case_id in bad)
+        fact, span = next(iter(bad.values()))
+        yield Fault(
+            message=f"{roles} content given as a list of parts {fact}",
+            help='print the `text` of each part of type "text" where content is no string, or send strings',
+            cases=tuple(bad),
+            cause=fact.split(":")[0],
+            span=span or view.mention("content"),
+        )
