@@ -21,7 +21,6 @@ _LEGACY = "chat_template.json"
 # With one of these a folder is what transformers loads, whatever GGUFs stand beside it.
 _TOKENIZER_FILES = (_JINJA, _ADDITIONAL, _CONFIG, _PROCESSOR, _LEGACY, "tokenizer.json", "tokenizer.model")
 _MODEL_FILES = ("config.json", "generation_config.json", "special_tokens_map.json")
-_SHARD = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.IGNORECASE)
 # GGUFs that go along with a model and carry no template.
 _COMPANION = re.compile(r"(.*[-_.])?(mmproj|imatrix)(?![a-z0-9]).*", re.IGNORECASE)
 
@@ -46,12 +45,6 @@ def resolve(path: str) -> Model:
         notes.append(f"{Path(path, weights[0])} beside the tokenizer files was not looked into")
     tokenizer, unread = tokens.read_tokenizer(config, path)
     return Model(path, "folder", templates, tokenizer, _metadata(path), notes=(*notes, *unread))
-
-
-def first_shard(name: str) -> str | None:
-    """The first file of the split that `name` belongs to, by the naming that llama.cpp asks for."""
-    shard = _SHARD.fullmatch(name)
-    return f"{shard['stem']}-00001-of-{shard['count']}.gguf" if shard else None
 
 
 def _names(path: str) -> frozenset[str]:
@@ -150,7 +143,7 @@ def _gguf(path: str, weights: list[str]) -> Model:
     from templatelint.sources import gguf
 
     main = [name for name in weights if not _COMPANION.fullmatch(name)] or weights
-    models = sorted({first_shard(name) or name for name in main})
+    models = sorted({gguf.first_shard(name) or name for name in main})
     if len(models) > 1:
         raise TemplatelintError(f"{path} holds {len(models)} GGUF models: {_listed(models)}", help="name one of them")
     return gguf.resolve(str(Path(path, models[0])), ref=path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,8 @@ _SPECIAL = {
 _ENDS = ("eos_token", "eot_token", "eom_token")
 _UNNAMED = ("eot_token", "eom_token")  # facts, not variables that a template is given
 _IDS = {token: f"{_GGML}{name}_token_id" for token, name in _SPECIAL.items()}
+
+_SHARD = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.IGNORECASE)
 
 
 def resolve(path: str, *, ref: str | None = None) -> Model:
@@ -98,12 +101,16 @@ def _flag(values: Any, key: str) -> bool | None:
     return bool(value) if isinstance(value, (bool, int)) else None
 
 
+def first_shard(name: str) -> str | None:
+    """The first file of the split that `name` belongs to, by the naming that llama.cpp asks for."""
+    shard = _SHARD.fullmatch(name)
+    return f"{shard['stem']}-00001-of-{shard['count']}.gguf" if shard else None
+
+
 def _require_first_shard(header: Header, path: str) -> None:
     number, count = header.values.get("split.no", 0), header.values.get("split.count", 0)
     if not isinstance(number, int) or number <= 0:
         return
-    from templatelint.sources.folder import first_shard
-
     first = first_shard(Path(path).name)
     where = Path(path).with_name(first) if first else "the file whose name has 00001"
     raise TemplatelintError(
