@@ -29,6 +29,10 @@ class Spot(int):
     end: int
 
 
+class BadLiteral(ValueError):
+    """A literal that has no value; the message says why."""
+
+
 # ------------------------------------------------------------------------------------ jinja2's rules
 
 
@@ -85,13 +89,16 @@ class LexicalRules:
         keep_final_newline: the template's last newline stays.
         modifiers: which of `-` (strip) and `+` (leave) may stand inside a tag's delimiters.
         raw: `{% raw %}` is known.
-        blank: regular expression of one character that separates tokens and that `-` strips.
-        strip: what `-` strips before a tag, as `str.rstrip` takes it.
+        blank: regular expression of one character that separates tokens and that `lstrip_blocks` takes.
+        strip: the characters that `-` strips; None: what `blank` matches.
+        eager_lstrip: where only blanks part the first tag from the template's first character (an ASCII one), or
+            nothing does, `lstrip_blocks` takes that character too.
+        open_end: a comment that is opened by the template's last characters needs no end.
         float_pattern, integer_pattern, name_pattern, string_pattern: regular expressions of one token, without
             capturing groups; tried in this order, operators last.
         operators: text → token type, in jinja2's names.
         read_integer, read_float: digits → value; ValueError or SyntaxError where there is none.
-        unescape: what stands between quotes → value; ValueError for a bad escape.
+        unescape: what stands between quotes → value; BadLiteral or another ValueError for a bad escape.
     """
 
     trim_blocks: bool = True
@@ -101,6 +108,8 @@ class LexicalRules:
     raw: bool = True
     blank: str = r"\s"
     strip: str | None = None
+    eager_lstrip: bool = False
+    open_end: bool = True
     float_pattern: str = _JINJA2_FLOAT
     integer_pattern: str = _JINJA2_INTEGER
     name_pattern: str = _jinja2_name.pattern
@@ -129,10 +138,11 @@ class Lexer:
     def __init__(self, rules: LexicalRules = JINJA2) -> None:
         self.rules = rules
         sign, blank = f"([{re.escape(rules.modifiers)}]?)", f"{rules.blank}*+"
+        stripped = blank if rules.strip is None else f"[{re.escape(rules.strip)}]*+"
 
         def closing(delimiter: str, trimmed: str) -> str:
             leaving = rf"\+{delimiter}|" if "+" in rules.modifiers and delimiter != _PRINT_END else ""
-            return rf"(?:{leaving}-{delimiter}{blank}|{delimiter}{trimmed})"
+            return rf"(?:{leaving}-{delimiter}{stripped}|{delimiter}{trimmed})"
 
         newline = r"\n?" if rules.trim_blocks else ""
         self._opening = re.compile(rf"\{{([{{%#]){sign}")
@@ -187,12 +197,14 @@ class Lexer:
     def _stripped(self, text: str, start: int, end: int, sign: str, *, lstrip: bool) -> str:
         """The data before a tag, without what the tag's modifier or `lstrip_blocks` takes from its end."""
         data = text[start:end]
+        line = data.rfind("\n") + 1
+        if lstrip and self.rules.eager_lstrip and start == 0 and line <= 1 and data[:1].isascii():
+            data = "" if self._blank.fullmatch(data, 1) else data
         if sign == "-":
             return data.rstrip(self.rules.strip)
         if lstrip and self.rules.lstrip_blocks and sign != "+":
-            line = data.rfind("\n") + 1
             on_new_line = line > 0 or start == 0 or text[start - 1] == "\n"
-            if on_new_line and data[line:].isspace():
+            if on_new_line and self._blank.fullmatch(data, line):
                 return data[:line]
         return data
 
@@ -200,7 +212,7 @@ class Lexer:
         closing = self._comment_end.search(text, opening.end())
         if closing is not None:
             return closing.end()
-        if opening.end() < len(text):  # at the very end of a template jinja2 lets it pass
+        if opening.end() < len(text) or not self.rules.open_end:
             raise _error(newlines, "Missing end of comment tag", opening.start(), opening.end())
         return len(text)
 
@@ -251,6 +263,8 @@ class Lexer:
             return self.rules.read_integer(written) if kind == "integer" else self.rules.read_float(written)
         except UnicodeDecodeError as error:
             problem = error.reason
+        except BadLiteral as error:
+            problem = str(error)
         except (ValueError, SyntaxError):
             problem = f"{kind} of {len(written)} characters has no value"
         raise _error(newlines, problem, start, start + len(written))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # renderer → the module that has it; None where this version has none
 _RENDERERS: Mapping[str, str | None] = {
     "jinja2": "templatelint.renderers.jinja2",
-    "llama.cpp": None,
+    "llama.cpp": "templatelint.renderers.llamacpp",
     "minijinja": None,
     "hf-jinja": None,
 }

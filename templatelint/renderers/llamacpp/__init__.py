@@ -1,42 +1,32 @@
-"""Templates → text as llama.cpp's own Jinja renders them, and what of the input they looked at."""
+"""Templates → text as llama.cpp's own Jinja renders them, and what of the input they looked at.
+
+Modelled on llama.cpp b11549.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from jinja2.exceptions import TemplateSyntaxError
+
 from templatelint.renderers import RenderFailure
+from templatelint.renderers.llamacpp.evaluate import Jump, Run, body, outermost
+from templatelint.renderers.llamacpp.lexing import normalise, tokens
+from templatelint.renderers.llamacpp.parser import Parser
+from templatelint.renderers.llamacpp.usage import Stats, Usage
+from templatelint.renderers.llamacpp.values import Trouble, from_json, plain_text
+from templatelint.syntax import Source, TemplateSyntax, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from templatelint.model import ErrorKind
+    from templatelint.renderers.llamacpp.tree import Nodes
+    from templatelint.renderers.llamacpp.values import Value
 
-@dataclass(frozen=True, slots=True)
-class Stats:
-    """What a render did with one value of its input.
-
-    Attributes:
-        used: it was looked up, tested, filtered or turned into text as part of a larger value.
-        ops: filters by name (aliases resolved: `strip` for `trim`, `length` for `count`), tests as `is NAME`,
-            the name of every attribute asked of it, `slice`, `array_access` (looped over, or indexed by an integer),
-            `object_access` (looked into by key).
-    """
-
-    used: bool
-    ops: frozenset[str]
-
-
-class Usage:
-    """What a render did with its input; strings, lists and mappings are tracked, other scalars are not."""
-
-    def of(self, *path: str | int) -> Stats:
-        """The statistics of the value at that path of the variables, such as `of("messages", 0, "content")`.
-
-        Raises:
-            LookupError: no tracked value is there.
-        """
-        raise LookupError(path)
+__all__ = ["Program", "Stats", "Usage", "compile_template"]
 
 
 class Program:
@@ -46,8 +36,9 @@ class Program:
         source: the template as it was given.
     """
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, tree: Nodes) -> None:
         self.source = source
+        self._body = body(tree)
 
     def render(self, variables: Mapping[str, Any], now: datetime) -> str:
         """The template's text with these variables (JSON data, left as they are); `now` is what the clock tells.
@@ -55,17 +46,59 @@ class Program:
         Raises:
             RenderFailure: there is no text.
         """
-        raise NotImplementedError
+        return self._render(from_json(dict(variables)), Run(now, watching=False))
 
     def render_tracked(self, variables: Mapping[str, Any], now: datetime) -> tuple[str | RenderFailure, Usage]:
         """The text or why there is none, and what the render did with the variables."""
-        raise NotImplementedError
+        usage = Usage(variables)
+        try:
+            return self._render(usage.variables, Run(now, watching=True)), usage
+        except RenderFailure as failure:
+            return failure, usage
+
+    def _render(self, variables: Mapping[str, Value], run: Run) -> str:
+        try:
+            return plain_text(self._body(outermost(variables, run)))
+        except Trouble as trouble:
+            raise self._failure(trouble.kind, str(trouble), trouble.at) from None
+        except Jump:
+            raise RenderFailure("raised", "break or continue outside a loop") from None
+        except RecursionError:
+            raise RenderFailure("too-large", "recursion too deep") from None
+        except MemoryError:
+            raise RenderFailure("too-large", "out of memory") from None
+
+    @cached_property
+    def _places(self) -> Source:
+        return Source(self.source)
+
+    def _failure(self, kind: ErrorKind, message: str, at: int | None) -> RenderFailure:
+        place = (None, None) if at is None else self._places.line_of(self._places.original(at))
+        return RenderFailure(kind, message, *place)
 
 
 def compile_template(source: str) -> Program:
     """Make a template ready to render.
 
     Raises:
-        RenderFailure: llama.cpp does not parse it: `unsupported` where it lacks the construct, else `syntax`.
+        RenderFailure: llama.cpp does not parse it: `unsupported` where jinja2 does, else `syntax`; `too-large`
+            where it nests too deeply.
     """
-    return Program(source)
+    text = normalise(source)
+    try:
+        return Program(source, Parser(tokens(text), len(text)).parse())
+    except TemplateSyntaxError as error:
+        places = Source(source)
+        place = places.line_of(places.offset_of(error.lineno))
+        raise RenderFailure(_kind(source), error.message or "", *place) from None
+    except RecursionError:
+        raise RenderFailure("too-large", "nested too deeply") from None
+
+
+def _kind(source: str) -> ErrorKind:
+    """What to call a template that llama.cpp does not parse."""
+    try:
+        parse(source)
+    except TemplateSyntax:
+        return "syntax"
+    return "unsupported"
