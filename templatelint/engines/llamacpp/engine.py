@@ -1,0 +1,291 @@
+"""Requests → prompts as llama-server gives them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from templatelint.cases import FIXED_NOW
+from templatelint.engines.llamacpp import analysis, capabilities, facts, preparation, schemas
+from templatelint.engines.llamacpp.markers import shared_head
+from templatelint.engines.llamacpp.prefill import Continued
+from templatelint.engines.llamacpp.probes import Rendered
+from templatelint.engines.llamacpp.refusal import failed_trial, no_start, not_analysable
+from templatelint.engines.llamacpp.rewriting import finished, rewritten
+from templatelint.engines.llamacpp.tool_calls import NotAnalysable
+from templatelint.engines.llamacpp.validation import ChatRequest, InvalidRequest, Message, read
+from templatelint.model import ClientForm, Observation, RenderError, Template
+from templatelint.renderers import RenderFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from templatelint.engines.llamacpp.analysis import Analysis
+    from templatelint.engines.llamacpp.capabilities import Capabilities
+    from templatelint.engines.llamacpp.facts import Facts, Handler
+    from templatelint.engines.llamacpp.preparation import Prepared
+    from templatelint.model import Model, Request, Tokenizer
+    from templatelint.renderers.llamacpp import Program
+
+_TOOL_USE = "tool_use"
+_CUE = "add_generation_prompt"
+_PARSED = 8  # templates that `choose` remembers to have parsed
+
+
+@dataclass(frozen=True)
+class LlamaCpp:
+    """llama-server with `--jinja`, as it starts by default."""
+
+    name: str = "llama.cpp"
+    renderer: str = "llama.cpp"
+    version: str = "b11549"
+    emulated: bool = True
+    client_form: ClientForm = "wire"
+
+    def choose(self, model: Model, request: Request) -> Template | RenderError:
+        """`tool_use` for a request with tools where it parses, else `default`; other names are never looked at."""
+        if model.picked and model.templates:
+            return model.templates[0]
+        default, tool_use = model.template("default"), model.template(_TOOL_USE)
+        if default is None or not default.source or default.source == "chatml":
+            default = tool_use
+        if default is None:
+            return RenderError("invalid-request", _no_template(model))
+        if request.tools and tool_use is not None and _parses(tool_use.source):
+            return tool_use
+        return default
+
+    def load(self, template: Template, tokenizer: Tokenizer) -> LoadedTemplate | RenderError:
+        """Parse the template, probe it and try it on one message.
+
+        A template that parses is ready even where the server does not start with it: see `LoadedTemplate.refusal`.
+        """
+        from templatelint.renderers.llamacpp import compile_template
+
+        known = facts.load()
+        source = template.source if template.name == _TOOL_USE else known.patched(template.source)
+        try:
+            program = compile_template(source)
+        except RenderFailure as failure:
+            return failure.record
+        traits = preparation.Traits(source, capabilities.probe(program, FIXED_NOW), known)
+        return LoadedTemplate(program, traits, Ends.of(tokenizer, known))
+
+
+def _no_template(model: Model) -> str:
+    if not model.templates:
+        return "the model has no chat template: llama-server uses its built-in ChatML instead"
+    listed = ", ".join(sorted(template.name for template in model.templates))
+    return f"none of the named templates is the default one: llama-server uses its built-in ChatML instead of {listed}"
+
+
+@lru_cache(_PARSED)
+def _parses(source: str) -> bool:
+    from templatelint.renderers.llamacpp import compile_template
+
+    try:
+        compile_template(source)
+    except RenderFailure:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """BOS and EOS as templates see them, and whether encoding adds them, so that they are cut from prompts (N20)."""
+
+    bos_token: str = ""
+    eos_token: str = ""
+    add_bos: bool = False
+    add_eos: bool = False
+
+    @staticmethod
+    def of(tokenizer: Tokenizer, known: Facts) -> Ends:
+        """What the tokenizer's files say; where they are silent, the default of the kind of vocabulary."""
+        kind = tokenizer.facts.get("tokenizer.ggml.model")
+        pre = tokenizer.facts.get("tokenizer.ggml.pre")
+        vocabulary = known.vocabulary
+        add_bos, add_eos = tokenizer.add_bos, tokenizer.add_eos
+        if add_bos is None:
+            add_bos = kind in vocabulary.adds_bos or (kind == "gpt2" and pre in vocabulary.adds_bos_by_pre)
+        if add_eos is None:
+            add_eos = kind in vocabulary.adds_eos
+        return Ends(
+            tokenizer.special_tokens.get("bos_token", ""),
+            tokenizer.special_tokens.get("eos_token", ""),
+            add_bos or kind in vocabulary.always_bos,
+            add_eos,
+        )
+
+    def cut(self, prompt: str) -> str:
+        """The prompt without what encoding will add."""
+        if self.add_bos:
+            prompt = prompt.removeprefix(self.bos_token)
+        return prompt.removesuffix(self.eos_token) if self.add_eos else prompt
+
+
+# ---------------------------------------------------------------------------------------- a loaded template
+
+
+@dataclass(frozen=True)
+class LoadedTemplate:
+    """A template inside llama-server."""
+
+    program: Program
+    traits: preparation.Traits
+    ends: Ends
+
+    @property
+    def source(self) -> str:
+        """The template as parsed."""
+        return self.traits.source
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the server shows in `/props`."""
+        return self.traits.capabilities
+
+    def render(self, request: Request, now: datetime) -> Observation:
+        """What `/apply-template` gives for the request, also where the server would not have started."""
+        try:
+            chat = read(request)
+            prepared = preparation.prepare(chat, self.traits, thinks=self.supports_thinking, now=now)
+            prompt = self._prompt(chat, prepared, now)
+        except InvalidRequest as error:
+            return Observation(error=RenderError("invalid-request", str(error)))
+        except NotAnalysable as error:
+            return Observation(error=not_analysable(error, self.source))
+        except RenderFailure as failure:
+            return Observation(error=failure.record)
+        return Observation(prompt)
+
+    @cached_property
+    def refusal(self) -> RenderError | None:
+        """Why the server does not start with this template; None where it does."""
+        if isinstance(self._outline, NotAnalysable):
+            return no_start(not_analysable(self._outline, self.source))
+        chat = ChatRequest((Message("user", "test"),))
+        context = {"enable_thinking": True, **preparation.dates(FIXED_NOW)}
+        messages = preparation.prepared_messages(chat, self.traits)
+        try:
+            self._rendered(chat, preparation.Prepared(messages, context, thinking=True), FIXED_NOW)
+        except RenderFailure as failure:
+            return no_start(failed_trial(failure.record))
+        return None
+
+    @cached_property
+    def handler(self) -> Handler | None:
+        """The handler that serves the template; None where its analysis does."""
+        return self.traits.facts.handler(self.source)
+
+    @cached_property
+    def supports_thinking(self) -> bool:
+        """What the server finds out at start: the default of `enable_thinking`."""
+        if self.refusal is not None:
+            return False
+        if self.handler is not None:
+            return self.handler.supports_thinking(self.source)
+        return not isinstance(self._outline, NotAnalysable) and self._outline.reasoning.mode != "NONE"
+
+    @cached_property
+    def analysis(self) -> Analysis | NotAnalysable | None:
+        """The complete analysis, or why it fails; None where a handler serves the template."""
+        if self.handler is not None:
+            return None
+        try:
+            return analysis.analyse(self._probes, self.source, self.traits.facts.analysis_patches)
+        except NotAnalysable as error:
+            return error
+
+    @cached_property
+    def _outline(self) -> Analysis | NotAnalysable:
+        """The part of the analysis that prompts depend on."""
+        if self.handler is not None:
+            return analysis.Analysis(analysis.Reasoning())
+        try:
+            return analysis.outline(self._probes, self.source, self.traits.facts.analysis_patches)
+        except NotAnalysable as error:
+            return error
+
+    @cached_property
+    def _probes(self) -> Rendered:
+        return Rendered(self.program, self.capabilities, self.ends.bos_token, self.ends.eos_token, FIXED_NOW)
+
+    # ------------------------------------------------------------------------------------------- one request
+
+    def _prompt(self, chat: ChatRequest, prepared: Prepared, now: datetime) -> str:
+        if isinstance(self._outline, NotAnalysable):
+            raise self._outline
+        prompt, cue = self._rendered(chat, prepared, now)
+        _require_schemas(chat, self.handler, self._outline)
+        if chat.continued is None:
+            return prompt
+        if chat.messages[-1].empty:
+            _require_opening(self.handler, cue)
+            return prompt
+        continued = Continued(chat.messages[-1], chat.continued, _bytes(prompt), cue)
+        if self.handler is None:
+            appended = continued.by_analysis(self._outline.reasoning)
+        else:
+            appended = continued.by_handler(self.handler, self.source, prepared.context, thinking=prepared.thinking)
+        return (continued.prompt + appended).decode("utf-8", "replace")
+
+    def _rendered(self, chat: ChatRequest, prepared: Prepared, now: datetime) -> tuple[str, bytes]:
+        """The prompt of what is not continued, and the generation prompt, whether asked for or not.
+
+        The server renders with and without the generation prompt for either, so that each can fail.
+        """
+        handler = self.handler
+        variables: dict[str, Any] = {
+            "messages": prepared.messages,
+            "bos_token": self.ends.bos_token,
+            "eos_token": self.ends.eos_token,
+            **prepared.context,
+        }
+        wanted = chat.add_generation_prompt and not chat.continued
+        if handler is not None:
+            if "messages" not in prepared.context:
+                variables["messages"] = rewritten(handler, prepared.messages, prepared.context)
+            if handler.schema_variable and isinstance(chat.response_schema, dict):
+                variables[handler.schema_variable] = chat.response_schema
+        prompt = self._render(variables, now, cue=wanted)
+        if handler is not None and handler.cue:
+            return finished(handler, prompt, cue=wanted), _bytes(handler.cue)
+        other = self._render(variables, now, cue=not wanted) if _CUE in self.source else prompt
+        without, full = (other, prompt) if wanted else (prompt, other)
+        cue = _bytes(full)
+        cue = cue[shared_head(_bytes(without), cue) :]
+        return (finished(handler, prompt, cue=wanted) if handler is not None else prompt), cue
+
+    def _render(self, variables: Mapping[str, Any], now: datetime, *, cue: bool) -> str:
+        if cue:
+            variables = {**variables, _CUE: True}
+        return self.ends.cut(self.program.render(variables, now))
+
+
+def _require_opening(handler: Handler | None, cue: bytes) -> None:
+    """The server reads the generation prompt as the beginning of the reply that it continues."""
+    opening = _bytes(handler.opening) if handler is not None else b""
+    if not cue.startswith(opening) and not opening.startswith(cue):
+        shown = cue.decode("utf-8", "replace")
+        raise InvalidRequest(
+            f"there is nothing to continue, and llama.cpp cannot read {shown!r} as the start of a reply"
+        )
+
+
+def _require_schemas(chat: ChatRequest, handler: Handler | None, outline: Analysis) -> None:
+    """The schemas of tools and answer convert to grammars, where they have to."""
+    free_calls = outline.tools.mode == "NONE" if handler is None else handler.free_calls
+    if chat.constrained and not free_calls:
+        for number, tool in enumerate(chat.tools, 1):
+            if found := schemas.fault(schemas.of_parameters(tool["function"]["parameters"])):
+                raise InvalidRequest(f"llama.cpp does not take the parameters of tool {number}: {found}")
+    free_answer = handler is not None and handler.free_answer
+    if isinstance(chat.response_schema, dict) and not free_answer and (found := schemas.fault(chat.response_schema)):
+        raise InvalidRequest(f"llama.cpp does not take the schema of the answer: {found}")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
