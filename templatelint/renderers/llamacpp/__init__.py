@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from jinja2.exceptions import TemplateSyntaxError
 
 from templatelint.renderers import RenderFailure
-from templatelint.renderers.llamacpp.evaluate import Jump, Run, body, outermost
 from templatelint.renderers.llamacpp.lexing import normalise, tokens
 from templatelint.renderers.llamacpp.parser import Parser
+from templatelint.renderers.llamacpp.pieces import NEEDED_BY
+from templatelint.renderers.llamacpp.scope import Jump, Run, outermost
+from templatelint.renderers.llamacpp.statements import body
 from templatelint.renderers.llamacpp.usage import Stats, Usage
 from templatelint.renderers.llamacpp.values import Trouble, from_json, plain_text
 from templatelint.syntax import Source, TemplateSyntax, parse
@@ -36,9 +38,10 @@ class Program:
         source: the template as it was given.
     """
 
-    def __init__(self, source: str, tree: Nodes) -> None:
+    def __init__(self, source: str, tree: Nodes, *, piecewise: bool) -> None:
         self.source = source
         self._body = body(tree)
+        self._piecewise = piecewise
 
     def render(self, variables: Mapping[str, Any], now: datetime) -> str:
         """The template's text with these variables (JSON data, left as they are); `now` is what the clock tells.
@@ -46,13 +49,13 @@ class Program:
         Raises:
             RenderFailure: there is no text.
         """
-        return self._render(from_json(dict(variables)), Run(now, watching=False))
+        return self._render(from_json(dict(variables)), Run(now, watching=False, piecewise=self._piecewise))
 
     def render_tracked(self, variables: Mapping[str, Any], now: datetime) -> tuple[str | RenderFailure, Usage]:
         """The text or why there is none, and what the render did with the variables."""
         usage = Usage(variables)
         try:
-            return self._render(usage.variables, Run(now, watching=True)), usage
+            return self._render(usage.variables, Run(now, watching=True, piecewise=self._piecewise)), usage
         except RenderFailure as failure:
             return failure, usage
 
@@ -86,7 +89,9 @@ def compile_template(source: str) -> Program:
     """
     text = normalise(source)
     try:
-        return Program(source, Parser(tokens(text), len(text)).parse())
+        stream = tokens(text)
+        piecewise = any(token.kind == "name" and token.value in NEEDED_BY for token in stream)
+        return Program(source, Parser(stream, len(text)).parse(), piecewise=piecewise)
     except TemplateSyntaxError as error:
         places = Source(source)
         place = places.line_of(places.offset_of(error.lineno))

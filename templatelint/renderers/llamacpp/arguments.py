@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from templatelint.model import ErrorKind
+    from templatelint.renderers.llamacpp.scope import Scope
+    from templatelint.renderers.llamacpp.values import Handler
 
 
 class Misuse(Trouble):
@@ -31,9 +33,6 @@ class Lacking(Misuse):
 
     def __init__(self, message: str, kind: ErrorKind = "unsupported") -> None:
         super().__init__(message, kind)
-
-
-Arguments = "Sequence[Value]"
 
 
 def is_string(value: Value) -> bool:
@@ -101,3 +100,13 @@ def integer_at(arguments: Sequence[Value], place: int, default: int) -> int:
 def text_at(arguments: Sequence[Value], place: int, default: str) -> str:
     """The text of the argument at that place, or the default where there is none."""
     return text(arguments[place]) if place < len(arguments) else default
+
+
+def lacking(what: str) -> Handler:
+    """A function that llama.cpp has in name only for some kind of value."""
+
+    def handler(args: Sequence[Value], scope: Scope) -> Value:
+        del args, scope
+        raise Lacking(f"does not work on {what}")
+
+    return handler

@@ -6,10 +6,11 @@ import re
 import time
 from typing import TYPE_CHECKING, NoReturn
 
-from templatelint.renderers import MAX_OUTPUT
 from templatelint.renderers.llamacpp import arguments as given
 from templatelint.renderers.llamacpp.arguments import Lacking, Misuse, is_string, require
-from templatelint.renderers.llamacpp.methods import less, lower, tojson, upper
+from templatelint.renderers.llamacpp.general import tojson
+from templatelint.renderers.llamacpp.ordering import less, same
+from templatelint.renderers.llamacpp.strings import lower, upper
 from templatelint.renderers.llamacpp.values import (
     Function,
     Keyword,
@@ -24,15 +25,13 @@ from templatelint.renderers.llamacpp.values import (
     is_list,
     is_number,
     plain_text,
-    real,
-    text,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from templatelint.renderers.llamacpp.evaluate import Scope
-    from templatelint.renderers.llamacpp.methods import Handler
+    from templatelint.renderers.llamacpp.scope import Scope
+    from templatelint.renderers.llamacpp.values import Handler
 
 
 # ------------------------------------------------------------------------------------ functions
@@ -127,19 +126,9 @@ def _comparison(holds: Callable[[Value, Value], bool]) -> Handler:
     return handler
 
 
-def _same(left: Value, right: Value) -> bool | None:
-    """Whether numbers, strings or booleans are the same, a number and a string by their text; None for others."""
-    if is_number(left) and is_number(right):
-        return real(left) == real(right)
-    if isinstance(left, bool) and isinstance(right, bool):
-        return left is right
-    if all(isinstance(value, str) or is_number(value) for value in (left, right)):
-        return text(left) == text(right)
-    return None
-
-
 def _at_least(left: Value, right: Value) -> bool:
-    return _same(left, right) is not None and (less(right, left) or _same(left, right) is True)
+    equality = same(left, right)
+    return equality is not None and (less(right, left) or equality)
 
 
 def _divisible(args: Sequence[Value], scope: Scope) -> bool:
@@ -226,8 +215,8 @@ TESTS: Mapping[str, Handler] = {
     "none": _test(lambda value: value is None),
     "defined": _test(lambda value: not isinstance(value, Undefined)),
     "undefined": _test(lambda value: isinstance(value, Undefined)),
-    **dict.fromkeys(("eq", "equalto"), _comparison(lambda left, right: _same(left, right) is True)),
-    "ne": _comparison(lambda left, right: _same(left, right) is False),
+    **dict.fromkeys(("eq", "equalto"), _comparison(lambda left, right: same(left, right) is True)),
+    "ne": _comparison(lambda left, right: same(left, right) is False),
     "ge": _comparison(_at_least),
     **dict.fromkeys(("gt", "greaterthan"), _comparison(lambda left, right: less(right, left))),
     **dict.fromkeys(("lt", "lessthan"), _comparison(less)),

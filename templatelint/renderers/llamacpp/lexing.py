@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from templatelint.lexer import BadLiteral, Lexer, LexicalRules, Spot
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from jinja2.lexer import Token as JinjaToken
 
 _SIMPLE_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "\\": "\\", "'": "'", '"': '"'}
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)

@@ -14,9 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from templatelint.model import ErrorKind
-    from templatelint.renderers.llamacpp.evaluate import Scope
+    from templatelint.renderers.llamacpp.scope import Scope
+
+    Handler = Callable[[Sequence["Value"], Scope], "Value"]
+    """What a function does with (its own value and) its arguments, in the caller's scope."""
 
 Value = Any
+
+BLANKS = " \t\n\v\f\r"
+"""What counts as blank."""
 
 FIRST_INTEGER, LAST_INTEGER = -(2**63), 2**63 - 1
 _LARGEST_UNSIGNED = 2**64 - 1
