@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -29,7 +31,44 @@ NEEDS: tuple[str, ...] = (
 )
 
 
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
 # --------------------------------------------------------------------------- templates and models
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of a text, ended by any of the three newlines, as Jinja counts them.
+
+    Offsets count from 0, lines and columns from 1.
+    """
+
+    text: str = field(repr=False)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(end.end() for end in _LINE_END.finditer(self.text))]
+
+    @property
+    def count(self) -> int:
+        """How many lines there are; what follows the last newline is one, be it empty."""
+        return len(self._starts)
+
+    def start(self, line: int) -> int:
+        """The offset at which that line starts."""
+        return self._starts[line - 1]
+
+    def line_of(self, offset: int) -> tuple[int, int]:
+        """(line, column) of an offset; a newline belongs to the line that it ends."""
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+    def excerpt(self, offset: int) -> str:
+        """The line that holds the offset, without its newline."""
+        start = self._starts[bisect_right(self._starts, offset) - 1]
+        end = _LINE_END.search(self.text, start)
+        return self.text[start : end.start() if end else None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +101,11 @@ class Origin:
     def place(self, offset: int) -> Place:
         """The place in the real file of the template's character at `offset` (counted from 0)."""
         at = _skip_escaped(self.text, self.start, offset) if self.escaped else self.start + offset
-        at = min(at, len(self.text))
-        line = self.text.count("\n", 0, at) + 1
-        return Place(self.path, line, at - (self.text.rfind("\n", 0, at) + 1) + 1)
+        return Place(self.path, *self._lines.line_of(min(at, len(self.text))))
+
+    @cached_property
+    def _lines(self) -> Lines:
+        return Lines(self.text)
 
 
 def _skip_escaped(text: str, at: int, count: int) -> int:
@@ -104,6 +145,11 @@ class Template:
         """Hex digest of the UTF-8 bytes."""
         return hashlib.sha256(self.source.encode("utf-8", "surrogatepass")).hexdigest()
 
+    @cached_property
+    def lines(self) -> Lines:
+        """The lines of the source, for places and excerpts in it."""
+        return Lines(self.source)
+
 
 @dataclass(frozen=True)
 class Tokenizer:
@@ -140,6 +186,7 @@ class Model:
         picked: the reference named one template (`REF#NAME`): it serves every request.
         local: a file of the user's, whose inline suppressions may be honoured.
         notes: what the user should know about how the reference was resolved.
+        elsewhere: the file that carries the template of this model where the reference is a companion without one.
     """
 
     ref: str
@@ -150,6 +197,7 @@ class Model:
     picked: bool = False
     local: bool = True
     notes: tuple[str, ...] = ()
+    elsewhere: str = ""
 
     def template(self, name: str) -> Template | None:
         """The template of that name, if there is one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -16,11 +16,11 @@ from jinja2.lexer import TokenStream
 from jinja2.parser import Parser
 
 from templatelint.lexer import Spot, jinja2_lexer
+from templatelint.model import Lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_LINE_END = re.compile(r"\r\n|\r|\n")
 _ATTRIBUTE = re.compile(r"\.\s*(\w+)")
 _TEST = re.compile(r"is\s+(?:not\s+)?(\w+)")
 _KEYWORD_END = re.compile(r"\s*=[\s(]*")
@@ -45,14 +45,8 @@ class TemplateSyntax(Exception):
 
 
 @dataclass(frozen=True)
-class Source:
-    """Places in a template's source; offsets count from 0, lines and columns from 1."""
-
-    text: str = field(repr=False)
-
-    @cached_property
-    def _lines(self) -> list[int]:
-        return [0, *(end.end() for end in _LINE_END.finditer(self.text))]
+class Source(Lines):
+    """The lines of a template's source, and where in it stands what jinja2 speaks of."""
 
     @cached_property
     def _pairs(self) -> list[int]:
@@ -65,18 +59,7 @@ class Source:
 
     def offset_of(self, lineno: int) -> int:
         """The offset of what jinja2 says is in that line: exact for a `Spot`, else of the line's start."""
-        return self.original(lineno.start) if isinstance(lineno, Spot) else self._lines[lineno - 1]
-
-    def line_of(self, offset: int) -> tuple[int, int]:
-        """(line, column) of an offset."""
-        line = bisect_right(self._lines, offset)
-        return line, offset - self._lines[line - 1] + 1
-
-    def excerpt(self, offset: int) -> str:
-        """The line that holds the offset, without its newline."""
-        line, _ = self.line_of(offset)
-        end = _LINE_END.search(self.text, self._lines[line - 1])
-        return self.text[self._lines[line - 1] : end.start() if end else None]
+        return self.original(lineno.start) if isinstance(lineno, Spot) else self.start(lineno)
 
 
 @dataclass(frozen=True)
