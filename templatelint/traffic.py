@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from templatelint import texts
 from templatelint.errors import TemplatelintError
-from templatelint.model import Request
+from templatelint.model import Lines, Request
 
 _BODY = 'give an OpenAI chat-completions body: {"messages": [{"role": "user", "content": "..."}]}'
 _BODIES = "give a folder of *.json files, one OpenAI chat-completions body each, or one file with a list of bodies"
@@ -222,11 +223,7 @@ def read_json(path: str | Path, wanted: str) -> Any:
         raw = sys.stdin.buffer.read() if str(path) == "-" else Path(path).read_bytes()
     except OSError as error:
         raise _unreadable(shown, error, wanted) from error
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        byte, line = error.object[error.start], error.object.count(b"\n", 0, error.start) + 1
-        raise TemplatelintError(f"{shown}:{line} is not UTF-8: byte 0x{byte:02x}", help="save it as UTF-8") from error
+    text = texts.decode(raw, shown, "JSON").removeprefix("\ufeff")
     if not text.strip():
         raise TemplatelintError(f"{shown} is empty", help=wanted)
     try:
@@ -235,8 +232,9 @@ def read_json(path: str | Path, wanted: str) -> Any:
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         reason = error.msg.removesuffix(" at").removesuffix(" starting")
+        line, column = Lines(text).line_of(error.pos)
         raise TemplatelintError(
-            f"{shown}:{error.lineno}:{error.colno} is not JSON: {reason[:1].lower()}{reason[1:]}", help=wanted
+            f"{shown}:{line}:{column} is not JSON: {reason[:1].lower()}{reason[1:]}", help=wanted
         ) from error
     except UnicodeEncodeError as error:
         escape = ascii(error.object[error.start])[1:-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from templatelint import texts
 from templatelint.model import Model, Origin, Template, Tokenizer
 from templatelint.sources import opening
 
@@ -26,5 +27,5 @@ def template(path: str, name: str) -> Template:
 
 def from_bytes(raw: bytes, path: str, name: str) -> Template:
     """The template in bytes that were read from what the user calls `path`."""
-    source = opening.decode(raw, path, _WHAT)
+    source = texts.decode(raw, path, _WHAT)
     return Template(name, source, Origin(path, source))

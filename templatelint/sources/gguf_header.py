@@ -7,6 +7,7 @@ from itertools import repeat
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from templatelint import texts
 from templatelint.errors import TemplatelintError
 from templatelint.sources import opening
 
@@ -346,8 +347,8 @@ _DAMAGED = "the file is damaged: fetch it again"
 def _no_gguf(path: str, head: bytes) -> TemplatelintError:
     if not head:
         return TemplatelintError(f"{path} is empty", help=_INCOMPLETE)
-    if opening.is_lfs_pointer(head):
-        return opening.lfs_pointer(path)
+    if texts.is_lfs_pointer(head):
+        return texts.lfs_pointer(path)
     if opening.looks_like_html(head):
         return opening.html_page(path)
     if head[:4] in (b"lmgg", b"fmgg", b"tjgg", b"algg"):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from templatelint import texts
 from templatelint.errors import TemplatelintError
+from templatelint.model import Lines
 from templatelint.sources import opening
 
 _TYPES = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
@@ -29,7 +31,7 @@ def parse(raw: bytes, path: str) -> tuple[str, dict[str, Any]]:
     """
     if opening.looks_like_html(raw):
         raise opening.html_page(path)
-    text = opening.decode(raw, path, "JSON")
+    text = texts.decode(raw, path, "JSON")
     if text.startswith("\ufeff"):
         raise TemplatelintError(
             f"{path} starts with a byte-order mark, which JSON readers refuse",
@@ -41,7 +43,8 @@ def parse(raw: bytes, path: str) -> tuple[str, dict[str, Any]]:
         data = json.loads(text)
     except json.JSONDecodeError as error:
         reason = error.msg[:1].lower() + error.msg[1:]
-        raise TemplatelintError(f"{path}:{error.lineno}:{error.colno}: not JSON: {reason}") from error
+        line, column = Lines(text).line_of(error.pos)
+        raise TemplatelintError(f"{path}:{line}:{column}: not JSON: {reason}") from error
     except RecursionError as error:
         raise TemplatelintError(f"{path} nests JSON values too deeply to be read") from error
     except ValueError as error:  # Python's limit on the digits of an integer

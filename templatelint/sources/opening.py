@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 MAX_TEMPLATE = 1 << 20  # bytes; the largest real chat templates have under 100 KB
 MAX_JSON = 32 << 20  # bytes; a tokenizer_config.json with every added token spelled out has about 2 MB
 
-_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _HTML = (b"<!doctype html", b"<html")
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def status(path: str) -> os.stat_result | None:
@@ -94,34 +92,6 @@ def read_head(path: str, count: int) -> bytes:
         return _read_up_to(handle, count)
 
 
-def decode(raw: bytes, path: str, what: str) -> str:
-    """UTF-8 bytes as text, a byte-order mark and all newlines kept.
-
-    Args:
-        raw: the bytes.
-        path: the file as the user names it.
-        what: what is meant to be in it (`a template`).
-
-    Raises:
-        TemplatelintError: a Git LFS pointer, UTF-16, binary, or not UTF-8.
-    """
-    if raw.startswith(_LFS_POINTER):
-        raise lfs_pointer(path)
-    if raw.startswith(_UTF16):
-        raise TemplatelintError(f"{path} is UTF-16 text, {what} is UTF-8", help="save it as UTF-8")
-    nul = raw.find(b"\0")
-    if nul >= 0:
-        raise TemplatelintError(f"{path} is binary (a zero byte at offset {nul:,}), {what} is UTF-8 text")
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise TemplatelintError(
-            f"{path} is not UTF-8: byte 0x{raw[error.start]:02x} at offset {error.start:,} (line {line:,})",
-            help="save it as UTF-8",
-        ) from error
-
-
 def looks_like_html(head: bytes) -> bool:
     """Whether a file starts as a web page does: what a download saves when a login page answers it."""
     return head.lstrip()[:16].lower().startswith(_HTML)
@@ -130,16 +100,6 @@ def looks_like_html(head: bytes) -> bool:
 def html_page(path: str) -> TemplatelintError:
     """The error for a web page that stands where a model's file should be."""
     return TemplatelintError(f"{path} is an HTML page", help="the download saved a web page: fetch the raw file")
-
-
-def is_lfs_pointer(head: bytes) -> bool:
-    """Whether a file starts as the stand-in that Git LFS leaves in a checkout."""
-    return head.startswith(_LFS_POINTER)
-
-
-def lfs_pointer(path: str) -> TemplatelintError:
-    """The error for a Git LFS pointer."""
-    return TemplatelintError(f"{path} is a Git LFS pointer, not the file itself", help="fetch it with: git lfs pull")
 
 
 def too_large(path: str, size: int, limit: int, what: str) -> TemplatelintError:
