@@ -18,6 +18,7 @@ from templatelint.model import (
     Model,
     NotRun,
     Origin,
+    RenderError,
     Report,
     Template,
     TemplateUse,
@@ -68,17 +69,16 @@ class Options:
 
 @dataclass(frozen=True)
 class _Unit:
-    """One template to judge, or the lack of one."""
+    """One template to judge; the model as a whole is judged as one that has no name and no text."""
 
     model: Model
-    template: Template | None
+    template: Template
 
     @property
     def ref(self) -> str:
         """The reference as typed, with `#NAME` where a named template is meant."""
-        if self.template is None or not (self.model.picked or self.template.name != "default"):
-            return self.model.ref
-        return f"{self.model.ref}#{self.template.name}"
+        meant = self.model.picked or self.template.name not in {"default", ""}
+        return f"{self.model.ref}#{self.template.name}" if meant else self.model.ref
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def lint(models: Sequence[Model], options: Options, progress: Progress | None = 
         progress: told how many templates are done, and of how many, after each.
     """
     running = _running(options)
-    units = [_Unit(model, template) for model in models for template in model.templates or (None,)]
+    units = [_Unit(model, template) for model in models for template in model.templates]
     verdicts = []
     for verdict in _judge_all(units, options):
         verdicts.append(verdict)
@@ -107,11 +107,12 @@ def lint(models: Sequence[Model], options: Options, progress: Progress | None = 
     return Report(
         engines=tuple(EngineUse(e.name, e.renderer, e.version, e.emulated) for e in running),
         templates=tuple(
-            TemplateUse(unit.ref, unit.template.name, unit.template.origin.path, unit.template.sha256)
-            for unit in units
-            if unit.template is not None
+            TemplateUse(unit.ref, unit.template.name, unit.template.origin.path, unit.template.sha256) for unit in units
         ),
-        findings=tuple(finding for verdict in verdicts for finding in verdict.findings),
+        findings=(
+            *(finding for model in models for finding in _judge_model(model, options)),
+            *(finding for verdict in verdicts for finding in verdict.findings),
+        ),
         not_run=(*_absent_engines(options), *(gap for verdict in verdicts for gap in verdict.not_run)),
     )
 
@@ -144,8 +145,6 @@ def _judge_all(units: Sequence[_Unit], options: Options) -> Iterator[_Verdict]:
 
 
 def _judge(unit: _Unit, options: Options) -> _Verdict:
-    if unit.template is None:
-        return _judge_missing(unit, options)
     running = _running(options)
     reported = _selected(options)
     evaluated = _with_subsumers(reported)
@@ -155,7 +154,9 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
     not_run: list[NotRun] = []
     for engine in running:
         adapted = accommodation.adapted(plan, accommodation.demands(observed, engine.name))
-        if further := [cases.get(case_id) for case_id in set(adapted.values()).difference(plan)]:
+        if further := [
+            cases.get(case_id) for case_id in dict.fromkeys(adapted.values()) if case_id not in observed.cases
+        ]:
             observed = observed.extended(matrix.observe(unit.model, unit.template, [engine], further))
         view = View(engine.name, engine.client_form, unit.model, unit.template, observed, adapted)
         for card in evaluated:
@@ -263,8 +264,7 @@ def _shows_tools(observed: matrix.Matrix) -> bool:
 
 
 def _finding(unit: _Unit, card: Card, fault: Fault, hit: tuple[str, ...], stance: Stance) -> Finding:
-    # a model without a template is judged as if it had an empty one
-    template = unit.template or Template("", "", Origin(unit.model.ref, ""))
+    template = unit.template
     impact, need = fault.impact or card.impact, fault.need or card.need
     weight = severity(impact, need, frozenset(hit), stance)
     if card.id == _TOOLS_IGNORED and need not in stance.needs and not stance.asked:
@@ -294,17 +294,18 @@ def _finding(unit: _Unit, card: Card, fault: Fault, hit: tuple[str, ...], stance
     )
 
 
-def _judge_missing(unit: _Unit, options: Options) -> _Verdict:
-    """A model without any template: only rules about the model as a whole have something to say."""
+def _judge_model(model: Model, options: Options) -> list[Finding]:
+    """What is to be said of the model as a whole: that some engines have no template for plain chat."""
     running = _running(options)
-    everywhere = tuple(engine.name for engine in running)
+    basic = cases.get("chat-basic").request
+    refusals = {e.name: choice for e in running if isinstance(choice := e.choose(model, basic), RenderError)}
     stance = _stance(options, running, matrix.Matrix({}, {}, {}))
-    findings = [
-        _finding(unit, card, fault, everywhere, stance)
+    whole = _Unit(model, Template("", "", Origin(model.ref, "")))
+    return [
+        _finding(whole, card, fault, tuple(refusals), stance)
         for card in _selected(options)
-        for fault in checks.load_model_check(card.name)(unit.model)
+        for fault in checks.load_model_check(card.name)(model, refusals)
     ]
-    return _Verdict(tuple(findings), ())
 
 
 def _fingerprint(*parts: str) -> str:

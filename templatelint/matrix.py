@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from time import process_time
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from templatelint.model import Case, Model, Request, Template, Tokenizer
 
 _PATIENCE = 0.2  # seconds; a real template renders a case in a thousandth of that
+_BUDGET = 8_000_000  # characters; all cases of the longest real template are a tenth of that
 _ENDED = object()
 _STOPPED: Mapping[str, ErrorKind] = {"timeout": "timeout", "memory": "too-large", "died": "too-large"}
 
@@ -59,7 +61,6 @@ def observe(
     template: Template,
     engines: Sequence[Engine],
     cases: Sequence[Case],
-    limits: bounded.Limits | None = None,
 ) -> Matrix:
     """Render the cases that each engine would serve with this template."""
     planned = [
@@ -68,7 +69,7 @@ def observe(
         for case in cases
         if engine.choose(model, (job := _job(case, engine)).request) == template
     ]
-    outcome = _run(template, model.tokenizer, engines, [(name, job) for _, name, job in planned], limits)
+    outcome = _run(template, model.tokenizer, engines, [(name, job) for _, name, job in planned], _BUDGET)
     cells: dict[tuple[str, str], Observation] = {}
     skipped: dict[tuple[str, str], str] = {}
     for (case_id, name, _), observed in zip(planned, outcome.observations, strict=True):
@@ -84,7 +85,6 @@ def observe_requests(
     engine: Engine,
     requests: Sequence[Request],
     now: datetime = FIXED_NOW,
-    limits: bounded.Limits | None = None,
 ) -> list[tuple[Template | None, Observation]]:
     """Render requests as they are, each through the template that the engine chooses for it."""
     chosen = [engine.choose(model, request) for request in requests]
@@ -97,7 +97,7 @@ def observe_requests(
         if not rows:
             continue
         jobs = [(engine.name, _Job(requests[row], now)) for row in rows]
-        outcome = _run(template, model.tokenizer, [engine], jobs, limits)
+        outcome = _run(template, model.tokenizer, [engine], jobs, math.inf)
         for row, observed in zip(rows, outcome.observations, strict=True):
             results[row] = (template, _as_observation(observed, outcome.loads.get(engine.name)))
     return results
@@ -124,10 +124,10 @@ def _run(
     tokenizer: Tokenizer,
     engines: Sequence[Engine],
     jobs: Sequence[tuple[str, _Job]],
-    limits: bounded.Limits | None,
+    budget: float,
 ) -> _Outcome:
     """Load the template in every engine and render its jobs, all in one child; jobs come grouped by engine."""
-    items, stop = bounded.run(_render_all, template, tokenizer, engines, jobs, limits=limits or bounded.Limits())
+    items, stop = bounded.run(_render_all, template, tokenizer, engines, jobs, budget, limits=bounded.Limits())
     answers: Iterator[Any] = iter(items)
     pending = None if stop is None else RenderError(_STOPPED[stop.kind], stop.message)
     lost = f"not tried: an earlier cell {'ran out of budget' if stop is None else f'ended with: {stop.message}'}"
@@ -154,11 +154,16 @@ def _run(
 
 
 def _render_all(
-    template: Template, tokenizer: Tokenizer, engines: Sequence[Engine], jobs: Sequence[tuple[str, _Job]]
+    template: Template,
+    tokenizer: Tokenizer,
+    engines: Sequence[Engine],
+    jobs: Sequence[tuple[str, _Job]],
+    budget: float,
 ) -> Iterator[Any]:
     """In the child: for each engine one item for loading, then one for each of its jobs.
 
-    After a cell that took long only to fail for its size the others are not tried: they would do the same.
+    After a cell that took long only to fail for its size the others are not tried: they would do the same. Nor are
+    they once all prompts together hold more text than `budget`.
     """
     for engine in engines:
         loaded = engine.load(template, tokenizer)
@@ -170,6 +175,13 @@ def _render_all(
             if name == engine.name:
                 started = process_time()
                 observation = loaded.render(job.request, job.now)
+                budget -= len(observation.prompt or "")
+                if budget < 0:
+                    yield [
+                        None,
+                        ["too-large", "the cases together render to more than 8,000,000 characters", None, None],
+                    ]
+                    return
                 yield [observation.prompt, _plain_error(observation.error)]
                 failed = observation.error is not None and observation.error.kind == "too-large"
                 if failed and process_time() - started > _PATIENCE:

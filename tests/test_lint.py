@@ -149,3 +149,19 @@ def test_workers_find_what_one_process_finds() -> None:
 def test_fingerprints_hold_no_line_number() -> None:
     moved = _lint("{# a comment #}\n\n" + CALLS)
     assert [f.fingerprint for f in moved.findings] == [f.fingerprint for f in _lint(CALLS).findings]
+
+
+def test_named_templates_without_a_default_leave_plain_chat_without_a_template() -> None:
+    report = lint([_model(("rag", GOOD), ("tool_use", GOOD))], Options(engines=("transformers",)))
+    assert _found(report) == ["error TL601"]
+    assert "rag, tool_use" in report.findings[0].message
+
+
+def test_unknown_functions_that_no_case_reaches_are_one_finding_in_the_order_of_the_text() -> None:
+    report = _lint("{{ b() }}{{ a() }}{{ d() }}{{ c() }}{{ e() }}")
+    assert [f.message for f in report.findings if "'a', 'd', 'c' and others are called" in f.message]
+
+
+def test_output_below_the_cap_of_a_cell_still_has_an_end() -> None:
+    report = _lint(GOOD + "{{ 'ab ' * 1000000 }}")
+    assert "error TL805" in _found(report)

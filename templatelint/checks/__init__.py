@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from templatelint.model import Fault, Model
+    from templatelint.model import Fault, Model, RenderError
     from templatelint.view import View
 
 
@@ -39,6 +39,9 @@ def load(name: str) -> Check:
     return cast("Check", import_module(f"{__name__}.{name.replace('-', '_')}"))
 
 
-def load_model_check(name: str) -> Callable[[Model], Iterable[Fault]]:
-    """What the rule of that name says of a model that carries no template (`check_model`); most say nothing."""
-    return getattr(load(name), "check_model", lambda _: ())
+def load_model_check(name: str) -> Callable[[Model, Mapping[str, RenderError]], Iterable[Fault]]:
+    """What the rule of that name says of a model as a whole (`check_model`); most say nothing.
+
+    Its arguments: the model, and the engines that have no template for plain chat, with what they say.
+    """
+    return getattr(load(name), "check_model", lambda *_: ())

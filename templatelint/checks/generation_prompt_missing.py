@@ -12,13 +12,21 @@ if TYPE_CHECKING:
 
     from templatelint.view import View
 
-CASES = ("chat-basic", "chat-basic+nogen", "chat-turns")
+_WITH_TOOLS = ("tools-offer", "tool-call-empty")
+CASES = (
+    "chat-basic",
+    "chat-basic+nogen",
+    "chat-turns",
+    *_WITH_TOOLS,
+    *(f"{case_id}+nogen" for case_id in _WITH_TOOLS),
+)
 
 
 def check(view: View) -> Iterator[Fault]:
     """Compare what follows the last user text with what stands before an assistant's text in the history."""
     case, prompt, bare = view.case("chat-basic"), view.prompt("chat-basic"), view.prompt("chat-basic+nogen")
-    if prompt.startswith(bare) and prompt[len(bare) :].strip():
+    if _adds(prompt, bare):
+        yield from _lost_with_tools(view)
         return
     anatomy, user = turns(view.prompt("chat-turns"), view.case("chat-turns")), stretch(prompt, case, "user.1")
     if anatomy is None or user is None:
@@ -35,3 +43,29 @@ def check(view: View) -> Iterator[Fault]:
         cause="missing",
         span=view.mention("add_generation_prompt", "endfor"),
     )
+
+
+def _adds(prompt: str, bare: str) -> bool:
+    """Whether the flag adds more than blanks at the end."""
+    return prompt.startswith(bare) and bool(prompt[len(bare) :].strip())
+
+
+def _lost_with_tools(view: View) -> Iterator[Fault]:
+    lost = [
+        case_id
+        for case_id in _WITH_TOOLS
+        if view.renders(case_id)
+        and view.renders(f"{case_id}+nogen")
+        and view.prompt(case_id).rstrip() == view.prompt(f"{case_id}+nogen").rstrip()
+    ]
+    # after a result, some templates leave the model's turn open on purpose
+    if "tools-offer" in lost:
+        yield Fault(
+            message="add_generation_prompt adds no assistant cue when tools are sent: the prompt ends with "
+            f"{visible(view.prompt('tools-offer')[-40:])!r}",
+            help="write the cue whatever the request holds",
+            cases=tuple(lost),
+            cause="with tools",
+            span=view.mention("add_generation_prompt"),
+            need="tools",
+        )

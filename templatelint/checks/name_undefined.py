@@ -27,6 +27,7 @@ CASES = (
 
 _UNDEFINED = re.compile(r"'(\w+)' is undefined")
 _SPECIAL_TOKEN = re.compile(r"\w+_token")  # those are the tokenizer's business
+_LISTED = 3  # names in one message
 # what engines put into the template's globals, and names Jinja binds by itself
 _GLOBALS = frozenset(
     {"range", "dict", "lipsum", "cycler", "joiner", "namespace", "raise_exception", "strftime_now"}
@@ -42,52 +43,49 @@ def check(view: View) -> Iterator[Fault]:
         found = _UNDEFINED.search(error.message)
         if error.kind == "raised" and found and not _SPECIAL_TOKEN.fullmatch(found[1]):
             seen.setdefault(found[1], []).append(case.id)
-    bound = _bound(syntax)
+    names = _Names(syntax)
     for name, case_ids in seen.items():
         needs_tools = all(view.case(case_id).request.tools for case_id in case_ids)
-        fact = "is set on some paths only" if name in bound else "is defined neither by the template nor by the engine"
+        fact = "is set on some paths only" if name in names.bound else "is defined by neither template nor engine"
         yield Fault(
             message=f"{name!r} is used where it is undefined: it {fact}, "
             f"and {'requests with tools' if needs_tools else 'requests'} fail",
             help=f"define {name!r} on every path, or guard it: `{{% if {name} is defined %}}`",
             cases=tuple(case_ids),
             cause=name,
-            span=_first_use(syntax, name),
+            span=names.called.get(name) or names.used.get(name),
             need="tools" if needs_tools else None,
         )
-    for name in _unknown_calls(syntax) - seen.keys():
+    unknown = [name for name in names.called if name not in names.bound and name not in seen]
+    if unknown:
+        listed = ", ".join(map(repr, unknown[:_LISTED])) + (" and others" if len(unknown) > _LISTED else "")
         yield Fault(
-            message=f"{name!r} is called, but neither the template nor any engine defines it "
-            "(in a branch that no case reaches)",
-            help=f"define the macro {name!r}, or remove the call",
-            cause=name,
-            span=_first_use(syntax, name),
+            message=f"{listed} {'is' if len(unknown) == 1 else 'are'} called where no case gets, "
+            "but neither the template nor any engine defines such a function",
+            help="define the macro, or remove the call",
+            cause=f"called {listed}",
+            span=names.called[unknown[0]],
             impact="degrades",
         )
 
 
-def _unknown_calls(syntax: Syntax) -> set[str]:
-    called = {
-        node.node.name
-        for node in walk(syntax.root)
-        if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name)
-    }
-    return called - _bound(syntax)
+class _Names:
+    """Where a template uses and calls names, in the order of the text, and which names it binds.
 
+    Bound is what it sets or defines somewhere, guards somewhere (`is defined`: the author knows that it may be
+    missing), or gets from every engine.
+    """
 
-def _bound(syntax: Syntax) -> set[str]:
-    """Names that the template binds somewhere, guards somewhere, or gets from every engine."""
-    bound = set(_GLOBALS)
-    for node in walk(syntax.root):
-        if (isinstance(node, nodes.Name) and node.ctx != "load") or isinstance(node, nodes.Macro):
-            bound.add(node.name)
-        elif isinstance(node, nodes.Test) and node.name == "defined" and isinstance(node.node, nodes.Name):
-            bound.add(node.node.name)  # the author knows that it may be missing
-    return bound
-
-
-def _first_use(syntax: Syntax, name: str) -> tuple[int, int] | None:
-    uses = [node for node in walk(syntax.root) if isinstance(node, nodes.Name) and node.name == name]
-    called = [node.node for node in walk(syntax.root) if isinstance(node, nodes.Call) and node.node in uses]
-    first = next(iter(called or uses), None)
-    return None if first is None else syntax.span(first)
+    def __init__(self, syntax: Syntax) -> None:
+        self.used: dict[str, tuple[int, int]] = {}
+        self.called: dict[str, tuple[int, int]] = {}
+        self.bound = set(_GLOBALS)
+        for node in walk(syntax.root):
+            if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name):
+                self.called.setdefault(node.node.name, syntax.span(node.node))
+            elif isinstance(node, nodes.Name) and node.ctx == "load":
+                self.used.setdefault(node.name, syntax.span(node))
+            elif isinstance(node, (nodes.Name, nodes.Macro)):
+                self.bound.add(node.name)
+            elif isinstance(node, nodes.Test) and node.name == "defined" and isinstance(node.node, nodes.Name):
+                self.bound.add(node.node.name)

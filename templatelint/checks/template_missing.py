@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from templatelint.model import Fault, Model
+from templatelint.model import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+    from templatelint.model import Model, RenderError
     from templatelint.view import View
 
 CASES = ()
@@ -19,12 +20,18 @@ def check(view: View) -> Iterator[Fault]:  # noqa: ARG001 (where a template is, 
     yield from ()
 
 
-def check_model(model: Model) -> Iterator[Fault]:
-    """Say so where a model carries no template; engines then invent one or refuse to chat."""
-    if not model.templates:
-        yield Fault(
-            message="the model carries no chat template",
-            help="add the template of its base model (`chat_template.jinja`, or `--chat-template-file` at the engine): "
-            "llama.cpp falls back to ChatML, the other engines refuse chat requests",
-            cause="missing",
-        )
+def check_model(model: Model, refusals: Mapping[str, RenderError]) -> Iterator[Fault]:
+    """Say so where engines find no template for a plain chat; they then invent one or refuse to chat."""
+    if not refusals or model.elsewhere:
+        return
+    if model.templates:
+        named = ", ".join(template.name for template in model.templates)
+        message = f"plain chat has no template: the model carries {named} and none named default"
+    else:
+        message = "the model carries no chat template"
+    yield Fault(
+        message=message,
+        help="add the template of its base model (`chat_template.jinja`, or `--chat-template-file` at the engine): "
+        "llama.cpp falls back to ChatML, the other engines refuse chat requests",
+        cause="missing",
+    )

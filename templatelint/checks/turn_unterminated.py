@@ -6,9 +6,9 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from templatelint.checks._markers import PAIRS
+from templatelint.checks._markers import PARTS, TURNS
 from templatelint.model import Fault
-from templatelint.reading import MARKER, around, spoken, stretch, turns, visible
+from templatelint.reading import around, spoken, stretch, turns, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,14 +17,26 @@ if TYPE_CHECKING:
     from templatelint.reading import Turns
     from templatelint.view import View
 
-CASES = ("chat-turns", "chat-turns-system", "tool-call", "tool-loop", "tool-parallel", "tool-interrupted")
+CASES = (
+    "chat-turns",
+    "chat-turns-system",
+    "tools-offer",
+    "tool-call",
+    "tool-call-empty",
+    "tool-loop",
+    "tool-parallel",
+    "tool-interrupted",
+)
 
 # What plain role headers ("### Instruction:", "USER: ") are made of, and special tokens are not.
 _PLAIN = re.compile(r"[\w\s#:.,;!?'\"()*=-]*", re.ASCII)
 
+# Tokens that end a text in one tokenizer or another, whatever the turns' own closing marker is.
+_ENDS = ("</s>", "<eos>", "<|end|>", "<|endoftext|>", "<|end_of_text|>")
+
 
 def check(view: View) -> Iterator[Fault]:
-    """Judge how an assistant turn ends, then the gaps between texts and the pairing of the turn markers."""
+    """Judge how an assistant turn ends, then the gaps between texts and the pairing of the markers."""
     anatomy = turns(view.prompt("chat-turns"), view.case("chat-turns"))
     if anatomy is not None and not _ends(anatomy):
         follows = visible(anatomy.assistant_to_user + anatomy.user_header)
@@ -37,30 +49,33 @@ def check(view: View) -> Iterator[Fault]:
             span=view.mention("assistant", "messages"),
         )
         return
-    closing = view.model.tokenizer.special_tokens.get("eos_token", "")
-    found: dict[str, Fault] = {}
+    eos = view.model.tokenizer.special_tokens.get("eos_token", "")
     for case, prompt in view.rendered(*CASES):
-        fault = _fused(case, prompt) or _unpaired(case, prompt, closing)
+        fault = _fused(case, prompt) or _unpaired_turn(case, prompt, eos) or _unpaired_part(case, prompt)
         if fault is not None:
-            found.setdefault(fault.cause, fault)
-    yield from list(found.values())[:1]
+            yield fault
+            return
 
 
 def _ends(anatomy: Turns) -> bool:
     """Whether a stop token can end an assistant turn, as far as the text behind it tells.
 
     A blank line counts: models trained on it stop there. So does any template whose prompts do not end the way its
-    assistant turns begin: it embeds the conversation for a classifier, and writes no turns.
+    assistant turns begin: it embeds the conversation for a classifier, and writes no turns. A marker that opens the
+    user's part and is closed before the assistant's ends nothing.
     """
     follows = anatomy.assistant_to_user + anatomy.user_header
+    for opener, closers in TURNS:
+        before, opens, _ = follows.rpartition(opener)
+        if opens and not before.strip() and any(closer in anatomy.user_to_assistant for closer in closers):
+            return False
     cue = anatomy.user_to_assistant.strip()
     chats = bool(cue) and anatomy.tail.strip().endswith(cue)
     return not chats or not follows.strip() or "\n\n" in follows or _PLAIN.fullmatch(follows) is None
 
 
 def _fused(case: Case, prompt: str) -> Fault | None:
-    marks = spoken(case)
-    for earlier, later in pairwise(marks):
+    for earlier, later in pairwise(spoken(case)):
         before, after = stretch(prompt, case, earlier), stretch(prompt, case, later)
         if before is None or after is None or before.end > after.start or prompt[before.end : after.start].strip():
             continue
@@ -74,25 +89,40 @@ def _fused(case: Case, prompt: str) -> Fault | None:
     return None
 
 
-def _unpaired(case: Case, prompt: str, eos: str) -> Fault | None:
-    history = _history(case, prompt)
-    for opener, closers in PAIRS:
-        if not any(closer in history for closer in closers):
-            continue  # this template closes turns in another way
-        opened = False
-        for at, text in _places(history, (opener, *closers, *([eos] if eos else []))):
+def _unpaired_turn(case: Case, prompt: str, eos: str) -> Fault | None:
+    for opener, closers in TURNS:
+        opened = closed = False
+        for at, text in _places(prompt, opener, *closers, eos, *_ENDS):
             if text == opener and opened:
-                return _marker_fault(case, history, at, f"{opener!r} opens before {closers[0]!r} closes the last one")
+                return _fault(case, prompt, at, f"{opener!r} opens before {closers[0]!r} closes the last one")
+            if text in closers and closed and not opened:
+                return _fault(case, prompt, at, f"{text!r} closes what no {opener!r} has opened")
             opened = text == opener
-        doubled = next((closer * 2 for closer in closers if closer * 2 in history), None)
-        if doubled is not None:
-            return _marker_fault(case, history, history.index(doubled), f"{closers[0]!r} closes a turn twice")
+            closed = closed or opened  # what stands before the first opener is not ours to judge
     return None
 
 
-def _marker_fault(case: Case, history: str, at: int, fact: str) -> Fault:
+def _unpaired_part(case: Case, prompt: str) -> Fault | None:
+    user = stretch(prompt, case, "user.1")
+    start = max(0, user.start - _HEADER) if user else 0  # system texts speak about markers
+    for opener, closers in PARTS:
+        opened = None
+        for at, text in _places(prompt[start:], opener, *closers):
+            if text == opener and opened is not None:
+                return _fault(case, prompt, start + at, f"{opener!r} opens before {closers[0]!r} closes the last one")
+            opened = at if text == opener else None
+        if opened is not None:
+            return _fault(case, prompt, start + opened, f"{opener!r} is never closed by {closers[0]!r}")
+    return None
+
+
+# How far before a user's text its own header may begin, in characters.
+_HEADER = 48
+
+
+def _fault(case: Case, prompt: str, at: int, fact: str) -> Fault:
     return Fault(
-        message=f"{fact}: {around(history, at)!r}",
+        message=f"{fact}: {around(prompt, at)!r}",
         help="write each marker that opens a turn, and the one that closes it, exactly once a turn",
         cases=(case.id,),
         cause=fact,
@@ -107,13 +137,6 @@ def _need(case: Case) -> str | None:
     return "tools" if case.request.tools else None
 
 
-def _history(case: Case, prompt: str) -> str:
-    """The prompt from the last marker before the first user text on: system texts speak about markers."""
-    user = stretch(prompt, case, "user.1")
-    before = list(MARKER.finditer(prompt, 0, user.start)) if user else []
-    return prompt[before[-1].start() :] if before else prompt
-
-
-def _places(text: str, wanted: tuple[str, ...]) -> list[tuple[int, str]]:
-    """Every place of each of the wanted texts, in the order of the text."""
-    return sorted((found.start(), one) for one in wanted for found in re.finditer(re.escape(one), text))
+def _places(text: str, *wanted: str) -> list[tuple[int, str]]:
+    """Every place of each of the wanted texts and what stands there, in the order of the text."""
+    return sorted((found.start(), one) for one in {*wanted} - {""} for found in re.finditer(re.escape(one), text))
