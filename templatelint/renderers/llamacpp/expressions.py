@@ -98,7 +98,7 @@ _COERCING = frozenset({"capitalize", "lower", "replace", "strip", "title", "uppe
 
 def _literal(node: tree.Literal) -> Evaluation:
     value = node.value
-    return lambda scope: value
+    return lambda _: value
 
 
 def _name(node: tree.Name) -> Evaluation:
@@ -242,7 +242,7 @@ def _attribute(node: tree.Attribute) -> Evaluation:
     value, at = expression(node.value), node.at
     if isinstance(node.name, tree.Literal) and type(node.name.value) is int and node.name.value >= 0:
         place = node.name.value
-        return _looking_up(value, lambda scope: place, at)
+        return _looking_up(value, lambda _: place, at)
     if not isinstance(node.name, tree.Name):
         return _failing(value, "an attribute is a name or a place, nothing else", at)
     name = node.name.name
@@ -258,7 +258,7 @@ def _attribute(node: tree.Attribute) -> Evaluation:
 
 
 def _item(node: tree.Item) -> Evaluation:
-    key = expression(node.key) if node.key is not None else lambda scope: Undefined()
+    key = expression(node.key) if node.key is not None else lambda _: Undefined()
     return _looking_up(expression(node.value), key, node.at)
 
 
@@ -388,7 +388,7 @@ def _method_call(callee: tree.Attribute, name: str, arguments: Sequence[Evaluati
 def _keyword(node: tree.Keyword) -> Evaluation:
     value, at = expression(node.value), node.at
     if not isinstance(node.key, tree.Name):
-        return _failing(lambda scope: None, "an argument's name is a name, nothing else", at)
+        return _failing(lambda _: None, "an argument's name is a name, nothing else", at)
     name = node.key.name
     return lambda scope: Keyword(name, value(scope))
 

@@ -9,6 +9,7 @@ from templatelint.renderers import MAX_OUTPUT
 from templatelint.renderers.llamacpp import arguments as given
 from templatelint.renderers.llamacpp.arguments import Lacking
 from templatelint.renderers.llamacpp.values import (
+    JsonForm,
     Trouble,
     Undefined,
     Value,
@@ -40,7 +41,7 @@ def tojson(args: Sequence[Value], scope: Scope) -> str:
     texts = [text(separator) for separator in separators[:2]] if is_list(separators) else []
     item = texts[0] if texts else (", " if width < 0 else ",")
     key = texts[1] if len(texts) > 1 else ": "
-    written = to_json(args[0], bearable(width), item, key)
+    written = to_json(args[0], JsonForm(bearable(width), item, key))
     return _escaped(written) if true(ascii_only) else written
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from templatelint.lexer import BadLiteral, Lexer, LexicalRules, Spot
 
@@ -103,7 +103,8 @@ def tokens(text: str) -> list[Token]:
     """
     found: list[Token] = []
     before, sign = _START, False
-    for spot, kind, value in _lexer().tokens(text):
+    for token in _lexer().tokens(text):
+        spot, kind, value = cast("tuple[Spot, str, Any]", token)
         if sign and kind in _NUMBERS and before.spot.end == spot.start:
             before = Token("number", -value if before.value == "-" else value, _joined(before.spot, spot))
             found[-1] = before

@@ -15,6 +15,7 @@ from templatelint.renderers.llamacpp.values import (
     as_key,
     called,
     hashable,
+    is_list,
     no_member,
     text,
 )
@@ -61,28 +62,31 @@ def item_of(value: Value, key: Value, scope: Scope) -> Value:
         raise Trouble(f"{called(key)} cannot be a key")
     if isinstance(value, Undefined):
         return no_member()
-    found: Value = no_member()
     if isinstance(value, dict):
         found = value.get(as_key(key), _MISSING)
         if type(found) is Undefined:
             found = _method_of(value, text(key), scope)
-    elif not isinstance(value, str | list | tuple):
-        if not isinstance(key, str):
-            raise Trouble(f"{called(value)} has no items")
-        found = _method_of(value, key, scope)
     elif isinstance(key, str):
         found = _method_of(value, key, scope)
-    elif isinstance(key, int):
-        length = len(value)
-        place = key + length if key < 0 and not isinstance(value, str) else key
-        if 0 <= place < length:
-            found = value[place]
+    elif isinstance(value, str) or is_list(value):
+        found = _at_place(value, key)
+    else:
+        raise Trouble(f"{called(value)} has no items")
     if scope.run.watching:
         note(found)
         note(key)
         indexed = isinstance(key, int) and not isinstance(value, dict)
         note(value, ARRAY_ACCESS if indexed else OBJECT_ACCESS)
     return found
+
+
+def _at_place(value: Sequence[Value], place: Value) -> Value:
+    """An item of a list or a byte of a string; a string is not counted from its end."""
+    if not isinstance(place, int):
+        return no_member()
+    if place < 0 and not isinstance(value, str):
+        place += len(value)
+    return value[place] if 0 <= place < len(value) else no_member()
 
 
 def _method_of(value: Value, name: str, scope: Scope) -> Value:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
 from templatelint.renderers.llamacpp.lists import LISTS
@@ -44,6 +43,5 @@ def methods_of(value: Value) -> Mapping[str, Handler]:
     return methods
 
 
-@cache
 def _inherited(kind: type) -> Mapping[str, Handler] | None:
     return next((_METHODS[base] for base in kind.__mro__ if base in _METHODS), None)

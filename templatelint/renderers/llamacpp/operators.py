@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-def operate(operator: str, left: Value, right: Value) -> Value:  # noqa: C901, PLR0911, PLR0912 (one table of cases)
+def operate(operator: str, left: Value, right: Value) -> Value:  # noqa: C901, PLR0911 (one table of cases)
     """The value of any operator but the logical ones and equality.
 
     Raises:

@@ -48,7 +48,11 @@ _INSERTED = 16  # up to so many items the C++ library sorts by insertion, beyond
 def in_order(items: Sequence[_Item], before: Callable[[_Item, _Item], bool]) -> list[_Item]:
     """The items sorted, also where `before` is no proper order."""
     if len(items) > _INSERTED:
-        return sorted(items, key=cmp_to_key(lambda left, right: before(right, left) - before(left, right)))
+
+        def order(left: _Item, right: _Item) -> int:
+            return before(right, left) - before(left, right)
+
+        return sorted(items, key=cmp_to_key(order))
     result: list[_Item] = []
     for item in items:
         if result and before(item, result[0]):

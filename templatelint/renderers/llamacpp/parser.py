@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, ClassVar
 
 from jinja2.exceptions import TemplateSyntaxError
 
@@ -12,7 +12,7 @@ from templatelint.renderers.llamacpp.lexing import Token
 from templatelint.renderers.llamacpp.values import byte_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from templatelint.renderers.llamacpp.tree import Node, Nodes
 
@@ -84,7 +84,7 @@ class Parser:
     def _take(self) -> Token:
         token = self._tokens[self._next]
         if token.kind == "end":
-            self._fail("the template ends inside a tag or a block")
+            raise self._error("the template ends inside a tag or a block")
         self._next += 1
         return token
 
@@ -104,7 +104,7 @@ class Parser:
 
     def _expect(self, kind: str) -> None:
         if not self._skip(kind):
-            self._fail(f"expected {_SHOWN[kind]}, found {self._found()}")
+            raise self._error(f"expected {_SHOWN[kind]}, found {self._found()}")
 
     def _found(self) -> str:
         token = self._tokens[self._next]
@@ -114,8 +114,8 @@ class Parser:
             return f"{token.kind} {token.value!r}"
         return "text" if token.kind == "data" else _SHOWN.get(token.kind, str(token.value))
 
-    def _fail(self, message: str) -> NoReturn:
-        raise TemplateSyntaxError(message, self._tokens[self._next].spot)
+    def _error(self, message: str) -> TemplateSyntaxError:
+        return TemplateSyntaxError(message, self._tokens[self._next].spot)
 
     # ------------------------------------------------------------------------------------ statements
 
@@ -131,18 +131,17 @@ class Parser:
         if token.kind == "block_begin":
             return self._statement()
         self._next -= 1
-        self._fail(f"unexpected {self._found()}")
+        raise self._error(f"unexpected {self._found()}")
 
     def _statement(self) -> Node:
         if not self._is("name"):
-            self._fail(f"expected the name of a statement, found {self._found()}")
+            raise self._error(f"expected the name of a statement, found {self._found()}")
         at, name = self._at, self._take().value
         parse = self._STATEMENTS.get(name)
         if parse is None:
             self._next -= 1
-            self._fail(f"no statement '{name}'")
-        node: Node = parse(self, at)
-        return node
+            raise self._error(f"no statement '{name}'")
+        return parse(self, at)
 
     def _at_tag(self, *names: str) -> bool:
         if not self._is("block_begin"):
@@ -155,7 +154,7 @@ class Parser:
         parts = []
         while not self._at_tag(*ends):
             if self._kind == "end":
-                self._fail(f"expected {{% {ends[-1]} %}}, found the end of the template")
+                raise self._error(f"expected {{% {ends[-1]} %}}, found the end of the template")
             parts.append(self._part())
         return tuple(parts)
 
@@ -192,7 +191,7 @@ class Parser:
     def _for(self, at: int) -> Node:
         target = self._sequence(self._primary)
         if not self._is_word("in"):
-            self._fail(f"expected in, found {self._found()}")
+            raise self._error(f"expected in, found {self._found()}")
         self._next += 1
         iterable = self._expression()
         self._expect("block_end")
@@ -223,7 +222,7 @@ class Parser:
         parameters = self._arguments() if self._is("lparen") else ()
         at_callee = self._at
         if not self._is("name"):
-            self._fail(f"expected the name of a macro, found {self._found()}")
+            raise self._error(f"expected the name of a macro, found {self._found()}")
         call = tree.Call(at_callee, self._primary(), self._arguments())
         self._expect("block_end")
         return tree.CallBlock(at, call, parameters, self._closed_body("endcall"))
@@ -247,7 +246,7 @@ class Parser:
         self._take()  # whatever it is
         return tree.Nothing(at)
 
-    _STATEMENTS: Any = {
+    _STATEMENTS: ClassVar[Mapping[str, Callable[[Parser, int], Node]]] = {
         "if": _if,
         "for": _for,
         "set": _set,
@@ -262,10 +261,10 @@ class Parser:
 
     # ------------------------------------------------------------------------------------ expressions
 
-    def _sequence(self, parse: Any) -> Node:
+    def _sequence(self, parse: Callable[[], Node]) -> Node:
         """One expression, or several with commas between them, which make a tuple."""
         at = self._at
-        first: Node = parse()
+        first = parse()
         if not self._is("comma"):
             return first
         items = [first]
@@ -407,15 +406,15 @@ class Parser:
         if kind == "lbrace":
             return tree.DictLiteral(at, self._pairs())
         self._next -= 1
-        self._fail(f"expected an expression, found {self._found()}")
+        raise self._error(f"expected an expression, found {self._found()}")
 
     def _number(self, at: int, value: float) -> Node:
         if isinstance(value, int) and not -_LAST_INTEGER - 1 <= value <= _LAST_INTEGER:
             self._next -= 1
-            self._fail("integer beyond 64 bits")
+            raise self._error("integer beyond 64 bits")
         if value in (float("inf"), float("-inf")):
             self._next -= 1
-            self._fail("number too large")
+            raise self._error("number too large")
         return tree.Literal(at, value)
 
     def _items(self) -> Nodes:

@@ -17,8 +17,8 @@ from templatelint.renderers.llamacpp.values import (
     Undefined,
     Value,
     called,
+    fragments,
     is_list,
-    printed,
     true,
 )
 
@@ -33,19 +33,34 @@ if TYPE_CHECKING:
 def body(nodes: Nodes) -> Callable[[Scope], str]:
     """What the nodes print, as one text."""
     parts = [_statement(node) for node in nodes]
-    if not parts:
-        return _nothing(None)
 
     def run(scope: Scope) -> str:
-        out = []
-        for part in parts:
-            value = part(scope)
-            out.append(value if type(value) is str else printed(value))
-        output = scope.run.join(out)
-        bearable(len(output))
-        return output
+        out: list[str] = []
+        _print(parts, scope, out)
+        return _joined(out, scope)
 
-    return run
+    return run if parts else _print_nothing
+
+
+def _print(parts: Sequence[Evaluation], scope: Scope, out: list[str]) -> None:
+    """Let the parts print; what they printed before one of them jumps stays."""
+    for part in parts:
+        value = part(scope)
+        if type(value) is str:
+            out.append(value)
+        else:
+            out += fragments(value)
+
+
+def _joined(out: Sequence[str], scope: Scope) -> str:
+    output = scope.run.join(out)
+    bearable(len(output))
+    return output
+
+
+def _print_nothing(scope: Scope) -> str:
+    del scope
+    return ""
 
 
 def _statement(node: Node) -> Evaluation:
@@ -53,9 +68,9 @@ def _statement(node: Node) -> Evaluation:
     return make(node)
 
 
-def _nothing(node: Node) -> Evaluation:
+def _nothing(node: tree.Nothing) -> Evaluation:
     del node
-    return lambda scope: ""
+    return _print_nothing
 
 
 def _if(node: tree.If) -> Evaluation:
@@ -98,69 +113,76 @@ def _check_parts(target: Node, value: Value) -> None:
 
 
 def _for(node: tree.For) -> Evaluation:
-    at, target = node.at, node.target
-    if isinstance(node.iterable, tree.Selection):
-        iterable, test = expression(node.iterable.value), expression(node.iterable.test)
-    else:
-        iterable, test = expression(node.iterable), None
+    choose, at = _choice(node), node.at
+    bind = _binder(node.target, "a loop")
     parts = [_statement(part) for part in node.body]
     otherwise = body(node.otherwise)
-    bind = _binder(target, "a loop")
-    usable = isinstance(target, tree.Name | tree.TupleLiteral)
-
-    def chosen(scope: Scope) -> list[Value]:
-        items = _iterated(iterable(scope), scope, pairs=isinstance(target, tree.TupleLiteral))
-        if items and not usable:
-            raise Trouble("a loop's variable is a name or several, nothing else")
-        result = []
-        for item in items:
-            _check_parts(target, item)
-            if test is not None:
-                trial = scope.inner()
-                bind(trial, item)
-                if not true(test(trial)):
-                    continue
-            result.append(item)
-        return result
 
     def run(scope: Scope) -> str:
-        inner = scope.inner()
+        inner = scope.inner()  # one for all rounds: what one sets, the next one sees
         out: list[str] = []
-        ran = False
+        completed = False
         try:
-            items = chosen(inner)
-            last = len(items) - 1
+            items = choose(inner)
             for place, item in enumerate(items):
-                inner["loop"] = LoopInfo(
-                    index=place + 1,
-                    index0=place,
-                    revindex=last - place + 1,
-                    revindex0=last - place,
-                    first=place == 0,
-                    last=place == last,
-                    length=last + 1,
-                    previtem=items[place - 1] if place else Undefined("previtem"),
-                    nextitem=items[place + 1] if place < last else Undefined("nextitem"),
-                )
+                inner["loop"] = _loop_info(items, place)
                 bind(inner, item)
                 try:
-                    for part in parts:
-                        value = part(inner)
-                        out.append(value if type(value) is str else printed(value))
+                    _print(parts, inner, out)
                 except Continue:
                     continue
                 except Break:
                     break
-                ran = True
+                completed = True
         except Trouble as trouble:
             raise trouble.placed(at) from None
-        if not ran:  # neither has a loop that left every round early
+        if not completed:
             out.append(otherwise(scope))
-        output = scope.run.join(out)
-        bearable(len(output))
-        return output
+        return _joined(out, scope)
 
     return run
+
+
+def _choice(node: tree.For) -> Callable[[Scope], list[Value]]:
+    """What gives the items that a loop goes over."""
+    target, test = node.target, None
+    if isinstance(node.iterable, tree.Selection):
+        iterable, test = expression(node.iterable.value), expression(node.iterable.test)
+    else:
+        iterable = expression(node.iterable)
+    bind = _binder(target, "a loop")
+    several = isinstance(target, tree.TupleLiteral)
+
+    def wanted(item: Value, scope: Scope) -> bool:
+        _check_parts(target, item)
+        if test is None:
+            return True
+        trial = scope.inner()
+        bind(trial, item)
+        return true(test(trial))
+
+    def choose(scope: Scope) -> list[Value]:
+        items = _iterated(iterable(scope), scope, pairs=several)
+        if items and not several and not isinstance(target, tree.Name):
+            raise Trouble("a loop's variable is a name or several, nothing else")
+        return [item for item in items if wanted(item, scope)]
+
+    return choose
+
+
+def _loop_info(items: Sequence[Value], place: int) -> LoopInfo:
+    last = len(items) - 1
+    return LoopInfo(
+        index=place + 1,
+        index0=place,
+        revindex=last - place + 1,
+        revindex0=last - place,
+        first=place == 0,
+        last=place == last,
+        length=last + 1,
+        previtem=items[place - 1] if place else Undefined("previtem"),
+        nextitem=items[place + 1] if place < last else Undefined("nextitem"),
+    )
 
 
 def _iterated(value: Value, scope: Scope, *, pairs: bool) -> list[Value]:

@@ -20,18 +20,19 @@ if TYPE_CHECKING:
     from templatelint.renderers.llamacpp.values import Handler
 
 
-_CASE_LESS = {code: chr(code).lower() if code < 0x80 else chr(code) for code in range(0x100)}
-_CASE_UPPER = {code: chr(code).upper() if code < 0x80 else chr(code) for code in range(0x100)}
+_ASCII = range(0x80)
+_TO_LOWER = {code: chr(code).lower() for code in _ASCII}
+_TO_UPPER = {code: chr(code).upper() for code in _ASCII}
 
 
 def lower(value: str) -> str:
     """In lower case, as far as ASCII goes."""
-    return value.lower() if value.isascii() else value.translate(_CASE_LESS)
+    return value.lower() if value.isascii() else value.translate(_TO_LOWER)
 
 
 def upper(value: str) -> str:
     """In upper case, as far as ASCII goes."""
-    return value.upper() if value.isascii() else value.translate(_CASE_UPPER)
+    return value.upper() if value.isascii() else value.translate(_TO_UPPER)
 
 
 def _capitalize(value: str) -> str:

@@ -116,6 +116,7 @@ class Usage:
                 value = value[byte_text(step) if isinstance(step, str) else step]
             except TypeError:
                 raise LookupError(path) from None
-        if not isinstance(value, _Watched):
+        record: _Record | None = getattr(value, "record", None)
+        if record is None:
             raise LookupError(path)
-        return Stats(value.record.used, frozenset(value.record.ops))
+        return Stats(record.used, frozenset(record.ops))

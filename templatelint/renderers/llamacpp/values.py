@@ -8,7 +8,9 @@ prompt is decoded.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -160,7 +162,7 @@ def no_member() -> Undefined:
     return Undefined(_MEMBER)
 
 
-def is_list(value: Value) -> bool:
+def is_list(value: Value) -> TypeGuard[list[Value] | tuple[Value, ...]]:
     """Whether it is a list or a tuple."""
     return isinstance(value, list | tuple)
 
@@ -307,36 +309,36 @@ def text(value: Value) -> str:
 
 
 def _repr(value: Value) -> str:
+    return next(_REPRS[kind] for kind in type(value).__mro__ if kind in _REPRS)(value)
+
+
+def _function_repr(value: Function) -> str:
+    own = (f"TMPL:  {part}\n" if isinstance(part, str) else _repr(part) for part in value.own)
+    return f"Function<{value.name}>({''.join(own)})"
+
+
+_REPRS: Mapping[type, Callable[[Any], str]] = {
+    type(None): str,
+    bool: str,
+    int: str,
+    float: text,
+    str: lambda value: to_json(value) if "'" in value else f"'{value}'",
+    list: lambda value: f"[{', '.join(map(_repr, value))}]",
+    tuple: lambda value: f"({', '.join(map(_repr, value))}{',' * (len(value) == 1)})",
+    dict: lambda value: f"{{{', '.join(f'{_repr(key)}: {_repr(member)}' for key, member in value.items())}}}",
+    Undefined: lambda value: f"Undefined (hint: '{value.hint}')" if value.hint else "Undefined",
+    Function: _function_repr,
+    Keyword: lambda _: "KwArg",
+}
+
+
+def fragments(value: Value) -> list[str]:
+    """What `{{ }}` prints: a list's items one after another, nothing of a mapping or of none."""
     if isinstance(value, str):
-        return to_json(value) if "'" in value else f"'{value}'"
-    if value is None or isinstance(value, int):
-        return str(value)
-    if isinstance(value, list):
-        return f"[{', '.join(map(_repr, value))}]"
-    if isinstance(value, tuple):
-        return f"({', '.join(map(_repr, value))}{',' if len(value) == 1 else ''})"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{_repr(key)}: {_repr(member)}' for key, member in value.items())}}}"
-    if isinstance(value, Undefined):
-        return f"Undefined (hint: '{value.hint}')" if value.hint else "Undefined"
-    if isinstance(value, Function):
-        return f"Function<{value.name}>({''.join(map(_own_repr, value.own))})"
-    return "KwArg" if isinstance(value, Keyword) else text(value)
-
-
-def _own_repr(value: Value) -> str:
-    return f"TMPL:  {value}\n" if isinstance(value, str) else _repr(value)
-
-
-def printed(value: Value) -> str:
-    """The text that `{{ }}` prints: the parts of a list one after another, nothing for a mapping or none."""
-    if isinstance(value, str):
-        return value
+        return [value]
     if isinstance(value, int | float):
-        return text(value)
-    if isinstance(value, list | tuple):
-        return "".join(map(printed, value))
-    return ""
+        return [text(value)]
+    return [part for item in value for part in fragments(item)] if is_list(value) else []
 
 
 # ------------------------------------------------------------------------------------ JSON
@@ -352,48 +354,67 @@ _JSON_ESCAPES = {
     ord("\r"): "\\r",
     ord("\t"): "\\t",
 }
+_TO_ESCAPE = re.compile(r'[\x00-\x1f"\\]')
 
 
-def to_json(value: Value, indent: int = -1, item_separator: str = ", ", key_separator: str = ": ") -> str:
-    """The value as JSON; what JSON does not have is null.
+@dataclass(frozen=True)
+class JsonForm:
+    """How JSON is laid out.
 
-    Args:
-        value: anything.
+    Attributes:
         indent: blanks a level; negative for one line.
-        item_separator: between items, in front of a newline.
-        key_separator: between a key and its value.
+        between: text between items, in front of a newline.
+        colon: text between a key and its value.
     """
+
+    indent: int = -1
+    between: str = ", "
+    colon: str = ": "
+
+
+_ONE_LINE = JsonForm()
+
+
+def to_json(value: Value, form: JsonForm = _ONE_LINE) -> str:
+    """The value as JSON; what JSON does not have is null."""
     parts: list[str] = []
-    newline = "\n" if indent >= 0 else ""
-    step = " " * indent
-
-    def write(value: Value, margin: str) -> None:
-        if isinstance(value, str):
-            parts.append(f'"{value.translate(_JSON_ESCAPES)}"')
-        elif isinstance(value, bool):
-            parts.append("true" if value else "false")
-        elif isinstance(value, int):
-            parts.append(str(value))
-        elif isinstance(value, float):
-            parts.append(_float_text(value, "%g"))
-        elif isinstance(value, list | tuple):
-            write_members("[]", [("", item) for item in value], margin)
-        elif isinstance(value, dict):
-            members = [(f'"{text(key).translate(_JSON_ESCAPES)}"{key_separator}', value[key]) for key in value]
-            write_members("{}", members, margin)
-        else:
-            parts.append("null")
-
-    def write_members(brackets: str, members: Sequence[tuple[str, Value]], margin: str) -> None:
-        parts.append(brackets[0])
-        if members:
-            parts.append(newline)
-            for position, (key, value) in enumerate(members, 1):
-                parts.append(margin + step + key)
-                write(value, margin + step)
-                parts.append(item_separator + newline if position < len(members) else newline)
-            parts.append(margin)
-        parts.append(brackets[1])
-
-    write(value, "")
+    _write_json(value, form, "", parts)
     return "".join(parts)
+
+
+def _write_json(value: Value, form: JsonForm, margin: str, parts: list[str]) -> None:
+    if isinstance(value, str):
+        parts.append(_json_string(value))
+    elif isinstance(value, bool):
+        parts.append("true" if value else "false")
+    elif isinstance(value, int):
+        parts.append(str(value))
+    elif isinstance(value, float):
+        parts.append(_float_text(value, "%g"))
+    elif is_list(value):
+        _write_members("[]", [("", item) for item in value], form, margin, parts)
+    elif isinstance(value, dict):
+        members = [(_json_string(text(key)) + form.colon, member) for key, member in value.items()]
+        _write_members("{}", members, form, margin, parts)
+    else:
+        parts.append("null")
+
+
+def _write_members(
+    brackets: str, members: Sequence[tuple[str, Value]], form: JsonForm, margin: str, parts: list[str]
+) -> None:
+    newline = "\n" if form.indent >= 0 else ""
+    inner = margin + " " * form.indent
+    parts.append(brackets[0])
+    if members:
+        parts.append(newline)
+        for key, value in members:
+            parts.append(inner + key)
+            _write_json(value, form, inner, parts)
+            parts.append(form.between + newline)
+        parts[-1] = newline + margin
+    parts.append(brackets[1])
+
+
+def _json_string(value: str) -> str:
+    return f'"{value.translate(_JSON_ESCAPES)}"' if _TO_ESCAPE.search(value) else f'"{value}"'
