@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+_ECHO = 60  # characters of a word of the user's that a message repeats
+
+
+def clip(text: str, room: int = _ECHO) -> str:
+    """What the user typed, as a message repeats it: cut in the middle where it is longer than `room` characters."""
+    if len(text) <= room:
+        return text
+    head = room * 2 // 3
+    return f"{text[:head]}…{text[head + 1 - room :]}"
+
 
 class TemplatelintError(Exception):
     """No answer is possible: shown as `error: MESSAGE` and `help: HELP`, exit code 2.

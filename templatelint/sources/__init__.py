@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from templatelint.errors import TemplatelintError
+from templatelint.errors import TemplatelintError, clip
 from templatelint.nearest import nearest
 from templatelint.sources import opening
 
@@ -46,6 +46,7 @@ def resolve(
         model = stdin.resolve(stdin_filename)
     else:
         model = _resolve_path(path)
+    model = _with_carrier(model, (stdin_filename or "") if path == "-" else path)
     model = _with_tokens(model, {"bos_token": bos_token, "eos_token": eos_token})
     return model if name is None else _pick(model, name)
 
@@ -57,6 +58,8 @@ def _split(ref: str) -> tuple[str, str | None]:
     if "#" not in ref or opening.status(ref) is not None:
         return ref, None
     path, _, name = ref.rpartition("#")
+    if not path:
+        raise TemplatelintError(f'no file or folder before "{clip(ref)}"', help="give REF#NAME, or -#NAME for stdin")
     return path, name
 
 
@@ -82,6 +85,20 @@ def _resolve_path(path: str) -> Model:
     return file.resolve(path)
 
 
+def _with_carrier(model: Model, path: str) -> Model:
+    """A model that a JSON file without a template stands for, told which file beside it has one."""
+    if model.templates or model.kind not in ("config", "stdin"):
+        return model
+    from templatelint.sources import folder
+
+    carrier = folder.carrier(str(Path(path).parent))
+    if not carrier or Path(carrier) == Path(path):
+        return model
+    told = any(carrier in note for note in model.notes)
+    notes = model.notes if told else (*model.notes, f"the template of this model is in {carrier}")
+    return replace(model, elsewhere=carrier, notes=notes)
+
+
 def _pick(model: Model, name: str) -> Model:
     template = model.template(name)
     if template is not None:
@@ -90,7 +107,7 @@ def _pick(model: Model, name: str) -> Model:
     close = nearest(name, names)
     hints = [f"did you mean {model.ref}#{close}?"] if close else []
     hints.append("it has " + (", ".join(names) if names else "no template"))
-    raise TemplatelintError(f'no template "{name}" in {model.ref}', help=" ".join(hints))
+    raise TemplatelintError(f'no template "{clip(name)}" in {model.ref}', help=" ".join(hints))
 
 
 def _with_tokens(model: Model, given: dict[str, str | None]) -> Model:

@@ -27,10 +27,17 @@ def resolve(path: str) -> Model:
     text, data = json_object.read(path)
     folder = str(Path(path).parent)
     model = from_data(text, data, path, kind="config", folder=folder)
-    jinja = str(Path(folder, "chat_template.jinja"))
-    if tokens.is_tokenizer_config(data, path) and opening.is_file(jinja):
-        model = replace(model, notes=(*model.notes, f"transformers takes the template from {jinja} instead"))
+    if tokens.is_tokenizer_config(data, path):
+        model = replace(model, notes=(*model.notes, *_overruled(str(Path(folder, "chat_template.jinja")))))
     return model
+
+
+def _overruled(jinja: str) -> tuple[str, ...]:
+    """A note where the tokenizer's template stands in a file of its own."""
+    try:
+        return (f"transformers takes the template from {jinja} instead",) if opening.is_there(jinja) else ()
+    except TemplatelintError as error:
+        return (f"left out: {error.message}",)
 
 
 def from_data(text: str, data: Mapping[str, Any], path: str, *, kind: str, folder: str | None) -> Model:
@@ -43,15 +50,15 @@ def from_data(text: str, data: Mapping[str, Any], path: str, *, kind: str, folde
         kind: `config` or `stdin`.
         folder: where the files that belong to it stand; None where there are none.
     """
-    found = templates(text, data, path)
+    found, repeated = templates(text, data, path), repeated_names(data, path)
     if tokens.is_tokenizer_config(data, path):
         tokenizer, notes = tokens.read_tokenizer(data, folder)
-        return Model(path, kind, found, tokenizer, notes=notes)
+        return Model(path, kind, found, tokenizer, notes=(*repeated, *notes))
     config = str(Path(folder, "tokenizer_config.json")) if folder is not None else ""
-    if config and opening.is_file(config):
+    if config and opening.is_there(config):
         tokenizer, notes = tokens.read_tokenizer(json_object.read(config)[1], folder)
-        return Model(path, kind, found, tokenizer, notes=(f"special tokens are those of {config}", *notes))
-    return Model(path, kind, found, ASSUMED)
+        return Model(path, kind, found, tokenizer, notes=(*repeated, f"special tokens are those of {config}", *notes))
+    return Model(path, kind, found, ASSUMED, notes=repeated)
 
 
 def templates(text: str, data: Mapping[str, Any], path: str) -> tuple[Template, ...]:
@@ -65,6 +72,21 @@ def templates(text: str, data: Mapping[str, Any], path: str) -> tuple[Template, 
         return ()
     found = {name: _template(name, source, text, steps, path) for name, source, steps in _entries(value, path)}
     return tuple(found.values())
+
+
+def repeated_names(data: Mapping[str, Any], path: str) -> tuple[str, ...]:
+    """A note on each name that the list form of `chat_template` gives to several templates."""
+    value = data.get(_KEY)
+    if not isinstance(value, list):
+        return ()
+    from collections import Counter
+
+    counts = Counter(name for name, _, _ in _entries(value, path))
+    return tuple(
+        f'{path}: {count} templates have the name "{name}"; the last one counts'
+        for name, count in counts.items()
+        if count > 1
+    )
 
 
 def _entries(value: Any, path: str) -> list[tuple[str, Any, tuple[str | int, ...]]]:

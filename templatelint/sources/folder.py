@@ -41,10 +41,22 @@ def resolve(path: str) -> Model:
     config_path = str(Path(path, _CONFIG))
     config_text, config = _read(config_path)
     templates, notes = _templates(path, config_json.templates(config_text, config, config_path))
+    notes += config_json.repeated_names(config, config_path)
     if weights and not templates:
         notes.append(f"{Path(path, weights[0])} beside the tokenizer files was not looked into")
     tokenizer, unread = tokens.read_tokenizer(config, path)
     return Model(path, "folder", templates, tokenizer, _metadata(path), notes=(*notes, *unread))
+
+
+def carrier(path: str) -> str:
+    """The file that carries the template of a folder's tokenizer, or of its processor; empty where none does.
+
+    Raises:
+        TemplatelintError: a file that decides cannot be read.
+    """
+    config_path = str(Path(path, _CONFIG))
+    templates, _ = _templates(path, config_json.templates(*_read(config_path), config_path))
+    return _where(templates) if templates else ""
 
 
 def _names(path: str) -> frozenset[str]:
@@ -55,7 +67,7 @@ def _names(path: str) -> frozenset[str]:
 
 
 def _read(path: str) -> tuple[str, Mapping[str, Any]]:
-    return json_object.read(path) if opening.is_file(path) else ("", {})
+    return json_object.read(path) if opening.is_there(path) else ("", {})
 
 
 # ------------------------------------------------------------------------------- which template
@@ -69,8 +81,8 @@ def _templates(path: str, listed: tuple[Template, ...]) -> tuple[tuple[Template,
         listed: the templates of its `tokenizer_config.json`.
     """
     files = _template_files(path)
-    processor, notes = _processor_templates(path, files)
     templates = files or listed
+    processor, notes = _processor_templates(path, files, decides=not templates)
     if files and listed and not _same(files, listed):
         notes.append(f"transformers ignores the template in {_where(listed)}, which is not that of {_where(files)}")
     if processor and not templates:
@@ -86,24 +98,36 @@ def _template_files(path: str) -> tuple[Template, ...]:
     """`chat_template.jinja` and `additional_chat_templates/*.jinja`: together they replace all others."""
     found = {}
     default = str(Path(path, _JINJA))
-    if opening.is_file(default):
+    if opening.is_there(default):
         found["default"] = file.template(default, "default")
     additional = Path(path, _ADDITIONAL)
-    for entry in sorted(_names(str(additional))) if additional.is_dir() else ():
+    for entry in sorted(_names(str(additional))) if opening.is_folder(str(additional)) else ():
         name, additional_file = entry.removesuffix(".jinja"), str(additional / entry)
-        if name and name != entry and opening.is_file(additional_file):
+        if name and name != entry and opening.is_there(additional_file):
             found[name] = file.template(additional_file, name)
     return tuple(found.values())
 
 
-def _processor_templates(path: str, files: tuple[Template, ...]) -> tuple[tuple[Template, ...], list[str]]:
-    """The templates of transformers' processor, where they are not those of the `.jinja` files."""
+def _processor_templates(
+    path: str, files: tuple[Template, ...], *, decides: bool
+) -> tuple[tuple[Template, ...], list[str]]:
+    """The templates of transformers' processor, where they are not those of the `.jinja` files.
+
+    Args:
+        path: the folder.
+        files: the templates of its `.jinja` files.
+        decides: there is no other template: a file that cannot be read is an error and not a note.
+    """
     notes: list[str] = []
     for name in (_PROCESSOR, _LEGACY):
         found = str(Path(path, name))
         try:
-            templates = config_json.templates(*_read(found), found)
+            text, data = _read(found)
+            templates = config_json.templates(text, data, found)
+            notes += config_json.repeated_names(data, found)
         except TemplatelintError as error:
+            if decides:
+                raise
             notes.append(f"left out: {error.message}")
             continue
         if not templates:

@@ -39,12 +39,25 @@ def status(path: str) -> os.stat_result | None:
     raise TemplatelintError(f"{path} is a symbolic link to {target}, which does not exist")
 
 
-def is_file(path: str) -> bool:
-    """Whether a regular file is there: what transformers asks before it reads one of a model's files."""
-    try:
-        return Path(path).is_file()
-    except OSError:
-        return False
+def is_there(path: str) -> bool:
+    """Whether one of a model's files is there: False only where nothing has its name.
+
+    Raises:
+        TemplatelintError: what is there is no regular file, or cannot be looked at; without this, a template that
+            cannot be read would pass for none.
+    """
+    found = status(path)
+    if found is not None:
+        _require_regular(path, found.st_mode)
+    return found is not None
+
+
+def is_folder(path: str) -> bool:
+    """The same for a folder among a model's files."""
+    found = status(path)
+    if found is not None and not stat.S_ISDIR(found.st_mode):
+        raise TemplatelintError(f"{path} is not a folder")
+    return found is not None
 
 
 @contextmanager

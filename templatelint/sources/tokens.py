@@ -135,11 +135,9 @@ class _Companions:
         self.notes: list[str] = []
 
     def json(self, name: str) -> dict[str, Any]:
-        path = self._path(name)
-        if path is None:
-            return {}
         try:
-            return json_object.read(path)[1]
+            path = self._path(name)
+            return {} if path is None else json_object.read(path)[1]
         except TemplatelintError as error:
             self.notes.append(f"left out: {error.message}")
             return {}
@@ -151,11 +149,11 @@ class _Companions:
         return self._tokenizer.get(member)
 
     def _read_tokenizer(self) -> dict[str, Any]:
-        path = self._path("tokenizer.json")
-        if path is None:
-            return {}
         wanted = frozenset({"padding", "added_tokens"})
         try:
+            path = self._path("tokenizer.json")
+            if path is None:
+                return {}
             # The vocabulary behind them has megabytes that nothing here looks at.
             for limit in (_TOKENIZER_HEAD, _MAX_TOKENIZER):
                 text = opening.read_head(path, limit).decode("utf-8", "replace")
@@ -172,4 +170,4 @@ class _Companions:
         if self._folder is None:
             return None
         path = str(Path(self._folder, name))
-        return path if opening.is_file(path) else None
+        return path if opening.is_there(path) else None
