@@ -99,7 +99,7 @@ def _split(split: Callable[[str, str, int], list[str]]) -> Handler:
         separator = given.text_at(args, 1, " ")
         if not separator:
             raise Misuse("got an empty separator")
-        return split(args[0], separator, given.integer_at(args, 2, -1))
+        return split(str(args[0]), separator, given.integer_at(args, 2, -1))
 
     return handler
 
