@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from templatelint.cases import FIXED_NOW
 from templatelint.engines.llamacpp import analysis, capabilities, facts, preparation, schemas
+from templatelint.engines.llamacpp import cue as generation_cue
 from templatelint.engines.llamacpp.markers import shared_head
 from templatelint.engines.llamacpp.prefill import Continued
 from templatelint.engines.llamacpp.probes import Rendered
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from templatelint.renderers.llamacpp import Program
 
 _TOOL_USE = "tool_use"
-_CUE = "add_generation_prompt"
 _PARSED = 8  # templates that `choose` remembers to have parsed
 
 
@@ -170,7 +170,7 @@ class LoadedTemplate:
         context = {"enable_thinking": True, **preparation.dates(FIXED_NOW)}
         messages = preparation.prepared_messages(chat, self.traits)
         try:
-            self._rendered(chat, preparation.Prepared(messages, context, thinking=True), FIXED_NOW)
+            self._renders(chat, preparation.Prepared(messages, context, thinking=True), FIXED_NOW)
         except RenderFailure as failure:
             return no_start(failed_trial(failure.record))
         return None
@@ -218,10 +218,13 @@ class LoadedTemplate:
     def _prompt(self, chat: ChatRequest, prepared: Prepared, now: datetime) -> str:
         if isinstance(self._outline, NotAnalysable):
             raise self._outline
-        prompt, cue = self._rendered(chat, prepared, now)
+        prompt, other = self._renders(chat, prepared, now)
         _require_schemas(chat, self.handler, self._outline)
+        if self.handler is not None:
+            prompt = finished(self.handler, prompt, cue=chat.add_generation_prompt)
         if chat.continued is None:
             return prompt
+        cue = _bytes(self.handler.cue) if self.handler and self.handler.cue else _added(prompt, other or prompt)
         if chat.messages[-1].empty:
             _require_opening(self.handler, cue)
             return prompt
@@ -232,37 +235,38 @@ class LoadedTemplate:
             appended = continued.by_handler(self.handler, self.source, prepared.context, thinking=prepared.thinking)
         return (continued.prompt + appended).decode("utf-8", "replace")
 
-    def _rendered(self, chat: ChatRequest, prepared: Prepared, now: datetime) -> tuple[str, bytes]:
-        """The prompt of what is not continued, and the generation prompt, whether asked for or not.
+    def _renders(self, chat: ChatRequest, prepared: Prepared, now: datetime) -> tuple[str, str | None]:
+        """The prompt before it is finished, and the same with the generation prompt where that has none, or without.
 
-        The server renders with and without the generation prompt for either, so that each can fail.
+        The server renders both for every request, so that either can fail it; the other is left out, as None, where
+        it would neither fail nor be needed.
         """
-        handler = self.handler
-        variables: dict[str, Any] = {
-            "messages": prepared.messages,
-            "bos_token": self.ends.bos_token,
-            "eos_token": self.ends.eos_token,
-            **prepared.context,
-        }
-        wanted = chat.add_generation_prompt and not chat.continued
-        if handler is not None:
-            if "messages" not in prepared.context:
-                variables["messages"] = rewritten(handler, prepared.messages, prepared.context)
-            if handler.schema_variable and isinstance(chat.response_schema, dict):
-                variables[handler.schema_variable] = chat.response_schema
+        variables = self._variables(chat, prepared)
+        wanted = chat.add_generation_prompt
         prompt = self._render(variables, now, cue=wanted)
-        if handler is not None and handler.cue:
-            return finished(handler, prompt, cue=wanted), _bytes(handler.cue)
-        other = self._render(variables, now, cue=not wanted) if _CUE in self.source else prompt
-        without, full = (other, prompt) if wanted else (prompt, other)
-        cue = _bytes(full)
-        cue = cue[shared_head(_bytes(without), cue) :]
-        return (finished(handler, prompt, cue=wanted) if handler is not None else prompt), cue
+        if (self.handler and self.handler.cue) or (chat.continued is None and generation_cue.harmless(self.source)):
+            return prompt, None
+        return prompt, self._render(variables, now, cue=not wanted)
+
+    def _variables(self, chat: ChatRequest, prepared: Prepared) -> dict[str, Any]:
+        variables = {"bos_token": self.ends.bos_token, "eos_token": self.ends.eos_token, **prepared.context}
+        if "messages" not in variables:  # a request may set them as a variable of its template
+            messages = prepared.messages
+            variables["messages"] = rewritten(self.handler, messages, variables) if self.handler else messages
+        if self.handler and self.handler.schema_variable and isinstance(chat.response_schema, dict):
+            variables[self.handler.schema_variable] = chat.response_schema
+        return variables
 
     def _render(self, variables: Mapping[str, Any], now: datetime, *, cue: bool) -> str:
         if cue:
-            variables = {**variables, _CUE: True}
+            variables = {**variables, generation_cue.NAME: True}
         return self.ends.cut(self.program.render(variables, now))
+
+
+def _added(prompt: str, longer: str) -> bytes:
+    """What the generation prompt adds, byte by byte: it may begin inside a character."""
+    text = _bytes(longer)
+    return text[shared_head(_bytes(prompt), text) :]
 
 
 def _require_opening(handler: Handler | None, cue: bytes) -> None:
@@ -289,3 +293,8 @@ def _require_schemas(chat: ChatRequest, handler: Handler | None, outline: Analys
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
+
+
+def engine(name: str) -> LlamaCpp:
+    """The engine of that id, its facts read."""
+    return LlamaCpp(name, version=facts.load().build)
