@@ -14,7 +14,7 @@ from gguf_bytes import header, text
 from program import environment, start
 
 import templatelint
-from templatelint.cli import COMMANDS, Command, group
+from templatelint.cli.group import COMMANDS, Command, group
 from templatelint.errors import TemplatelintError
 
 if TYPE_CHECKING:
@@ -52,8 +52,10 @@ def test_help_imports_nothing_of_weight() -> None:
     assert ours == [
         "templatelint",
         "templatelint.cli",
+        "templatelint.cli.group",
         "templatelint.cli.main",
         "templatelint.cli.output",
+        "templatelint.cli.program",
         "templatelint.errors",
     ]
 
@@ -185,7 +187,7 @@ def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     ("error", "code", "told"),
     [
         (TemplatelintError("a\x1b[2Jb", help="c\u202ed"), 2, "error: a\\x1b[2Jb\nhelp: c\\u202ed\n"),
-        (KeyboardInterrupt(), 130, "\n"),
+        (KeyboardInterrupt(), 130, ""),
         (click.Abort(), 130, ""),
         (BrokenPipeError(32, "Broken pipe"), 2, ""),
         (OSError(28, "No space left on device"), 2, "error: no space left on device\n"),
@@ -260,7 +262,7 @@ def test_a_full_disk_is_said() -> None:
             stdout=full,
             stderr=subprocess.PIPE,
         )
-    assert (ran.returncode, ran.stderr) == (2, b"error: no space left on device\n")
+    assert (ran.returncode, ran.stderr) == (2, b"error: cannot write to standard output: no space left on device\n")
 
 
 def test_the_program_itself() -> None:

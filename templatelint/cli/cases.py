@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from templatelint.cli import CLEAN, Command, output
+from templatelint.cli import CLEAN, output
+from templatelint.cli.group import Command
 from templatelint.cli.options import Session, common
 
 if TYPE_CHECKING:

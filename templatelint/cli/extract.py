@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from templatelint.cli import CLEAN, FINDINGS, Command, output
+from templatelint.cli import CLEAN, FINDINGS, output
+from templatelint.cli.group import Command
 from templatelint.cli.options import Session, common
 from templatelint.errors import TemplatelintError
 from templatelint.nearest import unknown
@@ -56,7 +57,7 @@ def _tell_none(session: Session, ref: str) -> None:
 
     if session.output_format == "json":
         session.write(output.as_json((), "templates", lines=False))
-    click.echo(f"{visible(ref)}: carries no chat template", err=True)
+    output.tell(f"{visible(ref)}: carries no chat template")
 
 
 def _one(session: Session, model: Model, name: str | None) -> Template:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from templatelint.cli import CLEAN, FINDINGS, NO_ANSWER, Command
+from templatelint.cli import CLEAN, FINDINGS, NO_ANSWER
+from templatelint.cli.group import Command
 from templatelint.cli.options import Count, Session, Word, common, engines, split, token_options
 from templatelint.model import NEEDS, SEVERITIES, Severity
 from templatelint.report import FORMATS

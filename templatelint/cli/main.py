@@ -1,121 +1,44 @@
-"""Arguments → exit code: 0 clean, 1 findings, 2 no answer, 130 interrupted; a failure is one clear line."""
+"""The entry point: arguments → exit code; imports nothing until it can tell an interrupt from a failure."""
 
 from __future__ import annotations
 
-import gc
-import os
 import sys
-from contextlib import suppress
-from typing import TYPE_CHECKING, NoReturn
 
-import click
+from templatelint.cli import INTERRUPTED
 
-from templatelint.cli import CLEAN, COMMANDS, NO_ANSWER, group, output
-from templatelint.errors import TemplatelintError
-
+TYPE_CHECKING = False  # not from typing: an interrupt while that is imported would be a traceback
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from templatelint.report.terminal import ColorChoice
-
-INTERRUPTED = 130
-
-_ISSUES = "report it with this line and the command that led to it; TEMPLATELINT_TRACEBACK=1 shows where"
+    from typing import NoReturn
 
 
 def main() -> NoReturn:
     """The program."""
-    # Start-up makes tens of thousands of objects that all live on; the default threshold walks them over and over.
-    gc.set_threshold(50_000)
+    try:
+        _prepare_process()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     sys.exit(run())
 
 
 def run(argv: Sequence[str] | None = None) -> int:
     """Run one command line and give its exit code; raises nothing."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    for stream in (sys.stdout, sys.stderr):
-        # what a terminal's encoding lacks is spelt out instead of ending the program
-        if (reconfigure := getattr(stream, "reconfigure", None)) is not None:
-            reconfigure(errors="backslashreplace")
     try:
-        code = group.main(arguments, prog_name="templatelint", standalone_mode=False)
-        sys.stdout.flush()
-    except (click.Abort, KeyboardInterrupt):
+        from templatelint.cli import program
+
+        return program.run(sys.argv[1:] if argv is None else argv)
+    except KeyboardInterrupt:
         return INTERRUPTED
-    except (BrokenPipeError, SystemExit):  # click answers a closed pipe by SystemExit
-        _forget_output()
-        return NO_ANSWER
-    except Exception as error:  # noqa: BLE001 (the last line of defence: a bug of ours is exit code 2)
-        _tell(error, arguments)
-        return NO_ANSWER
-    return code if isinstance(code, int) else CLEAN
 
 
-def _tell(error: Exception, arguments: Sequence[str]) -> None:
-    """Say on stderr what ended the run."""
-    if isinstance(error, TemplatelintError):
-        message, cure = error.message, error.help
-    elif isinstance(error, click.UsageError):
-        message, cure = _usage(error, arguments)
-    elif isinstance(error, click.ClickException):
-        message, cure = _clause(error.format_message()), None
-    elif isinstance(error, OSError) and error.strerror:
-        _forget_output()
-        subject = f"{error.filename}: " if error.filename else ""
-        message, cure = f"{subject}{error.strerror.lower()}", None
-    else:
-        if os.environ.get("TEMPLATELINT_TRACEBACK") or {"-v", "--verbose"} & set(arguments):
-            _trace(error)
-        reason = " ".join(str(error).split())
-        message, cure = f"internal: {type(error).__name__}: {reason}".rstrip(": "), _ISSUES
-    output.error(message, cure, _color_choice(arguments))
+def _prepare_process() -> None:
+    import gc
+    import os
 
-
-def _trace(error: Exception) -> None:
-    from traceback import format_exception
-
-    from templatelint.report.terminal import visible_block
-
-    click.echo(visible_block("".join(format_exception(error))), err=True, nl=False)
-
-
-def _color_choice(arguments: Sequence[str]) -> ColorChoice:
-    """What `--color` says, read once more by hand: the failure may be that the options do not parse."""
-    joined = "\n".join(arguments).replace("--color\n", "--color=")
-    return "always" if "--color=always" in joined else "never" if "--color=never" in joined else "auto"
-
-
-def _forget_output() -> None:
-    """Let the interpreter's last flush go nowhere: nobody can take what is still unwritten."""
-    with suppress(OSError, ValueError):  # stdout may be no file
-        descriptor = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(descriptor, sys.stdout.fileno())
-        os.close(descriptor)
-
-
-def _usage(error: click.UsageError, arguments: Sequence[str]) -> tuple[str, str]:
-    """Message and help for what click found wrong with the command line."""
-    command = next((f" {word}" for word in arguments if word in COMMANDS), "")
-    pointer = f"see templatelint{command} --help"
-    if isinstance(error, click.NoSuchOption):
-        from templatelint.nearest import nearest
-
-        match = nearest(error.option_name, _options(error.ctx))
-        return f"unknown option {error.option_name}", f"did you mean {match}?" if match else pointer
-    if isinstance(error, click.MissingParameter) and error.param is not None:
-        return f"missing {error.param.human_readable_name}", pointer
-    if isinstance(error, click.BadParameter) and isinstance(error.param, click.Option):
-        return f"{error.param.opts[-1]}: {_clause(error.message)}", pointer
-    return _clause(error.format_message()), pointer
-
-
-def _options(ctx: click.Context | None) -> list[str]:
-    if ctx is None:
-        return []
-    params = ctx.command.get_params(ctx)
-    return [name for param in params if isinstance(param, click.Option) for name in param.opts]
-
-
-def _clause(sentence: str) -> str:
-    """One of click's sentences as a clause: lower case, no full stop."""
-    return sentence[:1].lower() + sentence[1:].rstrip(".")
+    # Start-up makes tens of thousands of objects that all live on; the default threshold walks them over and over.
+    gc.set_threshold(50_000)
+    # A standard stream that was closed leaves its number to the next file or pipe, which then gets what a child
+    # or a library writes to the stream.
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:  # noqa: PLR2004 (stderr)
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from templatelint.cli import CommonOption, output
+from templatelint.cli import output
+from templatelint.cli.group import CommonOption
 from templatelint.errors import TemplatelintError
 from templatelint.nearest import unknown
 from templatelint.report.terminal import ColorChoice, Paint, columns, wants_color
@@ -57,7 +58,7 @@ class Session:
     @property
     def terminal(self) -> bool:
         """Whether a person will read the result as it comes."""
-        return self.output_file is None and sys.stdout.isatty()
+        return self.output_file is None and sys.stdout is not None and sys.stdout.isatty()
 
     @property
     def paint(self) -> Paint:

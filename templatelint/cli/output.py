@@ -2,30 +2,94 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from templatelint.errors import TemplatelintError
+from templatelint.errors import TemplatelintError, clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
+    from typing import TextIO
 
     from templatelint.report.terminal import ColorChoice
 
 
+_MESSAGE = 1_000  # characters; paths and names of a model's files come whole into messages, up to here
+
+
 def to_stdout(pieces: Iterable[str], *, color: bool = False) -> None:
     """Write to stdout: UTF-8 without any translation, unless a terminal reads it."""
-    if sys.stdout.isatty() or not hasattr(sys.stdout, "buffer"):
-        for piece in pieces:
-            click.echo(piece, nl=False, color=color)
-        return
-    sys.stdout.flush()
-    for piece in pieces:
-        sys.stdout.buffer.write(encoded(piece))
-    sys.stdout.buffer.flush()
+    binary = False
+    for piece in pieces:  # what fails in here is none of the stream's failures
+        if not piece:
+            continue
+        with _writing(sys.stdout, "standard output"):
+            if sys.stdout.isatty() or not hasattr(sys.stdout, "buffer"):
+                click.echo(piece, nl=False, color=color)
+                continue
+            if not binary:
+                sys.stdout.flush()
+                binary = True
+            sys.stdout.buffer.write(encoded(piece))
+    flush()
+
+
+def flush() -> None:
+    """Have stdout take what it was given.
+
+    Raises:
+        TemplatelintError: it does not.
+        BrokenPipeError: nobody reads it any more.
+    """
+    if sys.stdout is not None:
+        with _writing(sys.stdout, "standard output"):
+            sys.stdout.flush()
+
+
+def tell(text: str, *, color: bool = False) -> None:
+    """Write a line to stderr; raises as `flush` does."""
+    with _writing(sys.stderr, "standard error"):
+        click.echo(text, err=True, color=color)
+
+
+@contextmanager
+def _writing(stream: TextIO | None, name: str) -> Iterator[None]:
+    """Name the stream that cannot be written to; one that was closed before we started is None."""
+    try:
+        if stream is None:
+            raise TemplatelintError(f"cannot write to {name}: it is closed")
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise TemplatelintError(f"cannot write to {name}: {reason}") from error
+
+
+def let_go(*, certain: bool = False) -> None:
+    """Give up what a standard stream cannot take: the interpreter's last flush would turn it into exit code 120.
+
+    Args:
+        certain: nobody reads stdout any more.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if stream is None:
+            continue
+        try:
+            stream.flush()
+            failed = certain and stream is sys.stdout
+        except (OSError, ValueError):
+            failed = True
+        if failed:
+            with suppress(OSError, ValueError):  # it may be no file
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, stream.fileno())
+                os.close(nowhere)
 
 
 def to_file(path: Path, pieces: Iterable[str]) -> None:
@@ -34,8 +98,8 @@ def to_file(path: Path, pieces: Iterable[str]) -> None:
     Raises:
         TemplatelintError: it cannot be written.
     """
-    target = path.resolve()  # a link stays, what it points to is replaced
     try:
+        target = path.resolve()  # a link stays, what it points to is replaced
         if target.exists() and not target.is_file():
             if target.is_dir():
                 raise TemplatelintError(f"{path}: is a folder, not a file")
@@ -87,7 +151,7 @@ def note(text: str) -> None:
     """Tell the user something beside the result: a line on stderr."""
     from templatelint.report.terminal import visible
 
-    click.echo(f"note: {visible(text)}", err=True)
+    tell(f"note: {visible(text)}")
 
 
 def error(message: str, cure: str | None, choice: ColorChoice) -> None:
@@ -95,6 +159,6 @@ def error(message: str, cure: str | None, choice: ColorChoice) -> None:
     from templatelint.report.terminal import Paint, visible, wants_color
 
     paint = Paint(wants_color(sys.stderr, choice))
-    click.echo(f"{paint('error:', 'red')} {visible(message)}", err=True, color=paint.on)
+    tell(f"{paint('error:', 'red')} {clip(visible(message), _MESSAGE)}", color=paint.on)
     if cure:
-        click.echo(f"{paint('help:', 'cyan')} {visible(cure)}", err=True, color=paint.on)
+        tell(f"{paint('help:', 'cyan')} {clip(visible(cure), _MESSAGE)}", color=paint.on)

@@ -16,7 +16,7 @@ _QUICK = 1.0  # seconds
 @contextmanager
 def bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
     """A function to call with (done, total); None where nobody would see the bar."""
-    if quiet or not sys.stderr.isatty():
+    if quiet or sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
     shown = _Bar(what)

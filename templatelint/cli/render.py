@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from templatelint.cli import CLEAN, FINDINGS, NO_ANSWER, Command
+from templatelint.cli import CLEAN, FINDINGS, NO_ANSWER
+from templatelint.cli.group import Command
 from templatelint.cli.options import Session, Word, common, engines, split, token_options
 from templatelint.errors import TemplatelintError
 
