@@ -197,16 +197,14 @@ class Lexer:
     def _stripped(self, text: str, start: int, end: int, sign: str, *, lstrip: bool) -> str:
         """The data before a tag, without what the tag's modifier or `lstrip_blocks` takes from its end."""
         data = text[start:end]
-        line = data.rfind("\n") + 1
-        if lstrip and self.rules.eager_lstrip and start == 0 and line <= 1 and data[:1].isascii():
-            data = "" if self._blank.fullmatch(data, 1) else data
-        if sign == "-":
-            return data.rstrip(self.rules.strip)
         if lstrip and self.rules.lstrip_blocks and sign != "+":
+            line = data.rfind("\n") + 1
             on_new_line = line > 0 or start == 0 or text[start - 1] == "\n"
-            if on_new_line and self._blank.fullmatch(data, line):
-                return data[:line]
-        return data
+            if self.rules.eager_lstrip and start == 0 and line <= 1 and data[:1].isascii():
+                data = "" if self._blank.fullmatch(data, 1) else data
+            elif on_new_line and self._blank.fullmatch(data, line):
+                data = data[:line]
+        return data.rstrip(self.rules.strip) if sign == "-" else data
 
     def _skip_comment(self, text: str, newlines: list[int], opening: re.Match[str]) -> int:
         closing = self._comment_end.search(text, opening.end())
