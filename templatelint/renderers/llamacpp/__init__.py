@@ -5,6 +5,7 @@ Modelled on llama.cpp b11549.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from templatelint.renderers.llamacpp.values import Trouble, from_json, plain_tex
 from templatelint.syntax import Source, TemplateSyntax, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
 
     from templatelint.model import ErrorKind
@@ -49,21 +50,35 @@ class Program:
         Raises:
             RenderFailure: there is no text.
         """
-        return self._render(from_json(dict(variables)), Run(now, watching=False, piecewise=self._piecewise))
+        with self._failures():
+            return self._render(from_json(dict(variables)), now, watching=False)
 
     def render_tracked(self, variables: Mapping[str, Any], now: datetime) -> tuple[str | RenderFailure, Usage]:
-        """The text or why there is none, and what the render did with the variables."""
-        usage = Usage(variables)
+        """The text or why there is none, and what the render did with the variables.
+
+        Raises:
+            RenderFailure: the variables nest too deeply for any render.
+        """
+        with self._failures():
+            usage = Usage(variables)
         try:
-            return self._render(usage.variables, Run(now, watching=True, piecewise=self._piecewise)), usage
+            with self._failures():
+                return self._render(usage.variables, now, watching=True), usage
         except RenderFailure as failure:
             return failure, usage
 
-    def _render(self, variables: Mapping[str, Value], run: Run) -> str:
+    def _render(self, variables: Mapping[str, Value], now: datetime, *, watching: bool) -> str:
+        run = Run(now, watching=watching, piecewise=self._piecewise)
+        return plain_text(self._body(outermost(variables, run)))
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Turns whatever a render raises into RenderFailure."""
         try:
-            return plain_text(self._body(outermost(variables, run)))
+            yield
         except Trouble as trouble:
-            raise self._failure(trouble.kind, str(trouble), trouble.at) from None
+            place = (None, None) if trouble.at is None else self._places.line_of(self._places.original(trouble.at))
+            raise RenderFailure(trouble.kind, str(trouble), *place) from None
         except Jump:
             raise RenderFailure("raised", "break or continue outside a loop") from None
         except RecursionError:
@@ -74,10 +89,6 @@ class Program:
     @cached_property
     def _places(self) -> Source:
         return Source(self.source)
-
-    def _failure(self, kind: ErrorKind, message: str, at: int | None) -> RenderFailure:
-        place = (None, None) if at is None else self._places.line_of(self._places.original(at))
-        return RenderFailure(kind, message, *place)
 
 
 def compile_template(source: str) -> Program:
@@ -91,7 +102,7 @@ def compile_template(source: str) -> Program:
     try:
         stream = tokens(text)
         piecewise = any(token.kind == "name" and token.value in NEEDED_BY for token in stream)
-        return Program(source, Parser(stream, len(text)).parse(), piecewise=piecewise)
+        return Program(source, Parser(stream, text).parse(), piecewise=piecewise)
     except TemplateSyntaxError as error:
         places = Source(source)
         place = places.line_of(places.offset_of(error.lineno))

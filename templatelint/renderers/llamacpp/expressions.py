@@ -72,7 +72,7 @@ def applied(value: Evaluation, filter_: Node, at: int) -> Evaluation:
         coerces = True
     else:
         return _failing(value, "a filter is a name, with or without arguments, nothing else", at)
-    name = _ALIASES.get(written, written)
+    name, what = _ALIASES.get(written, written), f"filter '{written}'"
     coerces = coerces and name in _COERCING
 
     def run(scope: Scope) -> Value:
@@ -81,7 +81,7 @@ def applied(value: Evaluation, filter_: Node, at: int) -> Evaluation:
         try:
             if coerces and not isinstance(operand, str | Undefined):
                 operand = text(operand)
-            return filtered(operand, name, given, scope)
+            return filtered(operand, name, what, given, scope)
         except Trouble as trouble:
             raise trouble.placed(at) from None
 
@@ -296,7 +296,7 @@ def _slice(node: tree.Slice) -> Evaluation:
             backwards = (start is None or stop is None) and integer(stride) < 0
             first = start(scope) if start else length - 1 if backwards else 0
             last = stop(scope) if stop else -1 if backwards else length
-            return filtered(whole, "slice", (first, last, stride), scope)
+            return filtered(whole, "slice", "slice", (first, last, stride), scope)
         except Trouble as trouble:
             raise trouble.placed(at) from None
 
@@ -379,7 +379,7 @@ def _method_call(callee: tree.Attribute, name: str, arguments: Sequence[Evaluati
             if not isinstance(function, Undefined):
                 raise Trouble(f"{called(function)} is no function", at=at)
             kind: Any = "unsupported" if hasattr(own, name) else "raised"
-            raise Trouble(f"no method '{name}' for {called(own)}", kind, at)
+            raise Trouble(f"no method '{name}' of {called(own)}", kind, at)
         return called_with(function, given, scope, at)
 
     return run

@@ -18,7 +18,8 @@ def _unescape(body: str) -> str:
 
 def _escaped(escape: re.Match[str]) -> str:
     if escape[1] not in _SIMPLE_ESCAPES:
-        raise BadLiteral(f"no escape {escape[0]} in strings")
+        shown = escape[1] if escape[1].isprintable() else repr(escape[1])[1:-1]
+        raise BadLiteral(f"no escape \\{shown} in strings")
     return _SIMPLE_ESCAPES[escape[1]]
 
 

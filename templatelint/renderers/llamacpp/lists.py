@@ -83,8 +83,10 @@ def _picked(*, keep: bool) -> Handler:
             return [item for item in items if true(_member(item, name, Undefined())) is keep]
         test_name = text(rest[0]) if len(rest) > 1 else name
         test = TESTS.get(test_name)
-        if test is None:
-            raise Lacking(f"has no test '{plain_text(test_name)}' with an argument")
+        if test is None and len(rest) > 1:
+            raise Lacking(f"has no test '{plain_text(test_name)}'")
+        if test is None:  # most likely an attribute and a test of it without an argument
+            raise Lacking(f"takes '{plain_text(test_name)}' for a test of the items when two arguments are given")
         if len(rest) > 1:
             return [item for item in items if true(test((_member(item, name, Undefined()), rest[1]), scope)) is keep]
         return [item for item in items if true(test((item, rest[0]), scope)) is keep]

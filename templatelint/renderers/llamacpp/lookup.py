@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from templatelint.renderers.llamacpp.arguments import Misuse
 from templatelint.renderers.llamacpp.methods import methods_of
@@ -23,6 +23,7 @@ from templatelint.renderers.llamacpp.values import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from templatelint.model import ErrorKind
     from templatelint.renderers.llamacpp.scope import Scope
 
 
@@ -96,8 +97,8 @@ def _method_of(value: Value, name: str, scope: Scope) -> Value:
     return Undefined(name) if handler is None else Function(name, handler, value)
 
 
-def filtered(value: Value, name: str, arguments: Sequence[Value], scope: Scope) -> Value:
-    """`value|name(arguments)`.
+def filtered(value: Value, name: str, what: str, arguments: Sequence[Value], scope: Scope) -> Value:
+    """`value|name(arguments)`; `what` is what messages call it.
 
     Raises:
         Trouble: there is no such filter for the value, or it fails.
@@ -106,10 +107,10 @@ def filtered(value: Value, name: str, arguments: Sequence[Value], scope: Scope) 
         note(value, name)
     handler = methods_of(value).get(name)
     if handler is None:
-        # jinja2 would not take nothing either, or would take it for an empty string
-        kind: Any = "raised" if value is None or isinstance(value, Undefined) else "unsupported"
-        raise Trouble(f"no filter '{name}' for {called(value)}", kind)
+        # of nothing jinja2 would not take it either, or as of an empty string
+        kind: ErrorKind = "raised" if value is None or isinstance(value, Undefined) else "unsupported"
+        raise Trouble(f"no {what} of {called(value)}", kind)
     try:
         return handler((value, *arguments), scope)
     except Misuse as misuse:
-        raise Trouble(f"filter '{name}' {misuse}", misuse.kind) from None
+        raise Trouble(f"{what} {misuse}", misuse.kind) from None

@@ -57,10 +57,11 @@ class Parser:
     Its methods raise TemplateSyntaxError, whose `lineno` is a `Spot`, where the grammar knows no way on.
     """
 
-    def __init__(self, tokens: Sequence[Token], length: int) -> None:
+    def __init__(self, tokens: Sequence[Token], text: str) -> None:
         end = Spot(tokens[-1].spot if tokens else 1)
-        end.start = max(length - 1, 0)
-        end.end = length
+        end.start = max(len(text) - 1, 0)
+        end.end = len(text)
+        self._text = text
         self._tokens = [*tokens, Token("end", "", end), Token("end", "", end)]
         self._next = 0
 
@@ -107,12 +108,17 @@ class Parser:
             raise self._error(f"expected {_SHOWN[kind]}, found {self._found()}")
 
     def _found(self) -> str:
-        token = self._tokens[self._next]
-        if token.kind == "end":
+        kind, value, spot = self._tokens[self._next]
+        if kind == "end":
             return "the end of the template"
-        if token.kind in ("name", "string", "number"):
-            return f"{token.kind} {token.value!r}"
-        return "text" if token.kind == "data" else _SHOWN.get(token.kind, str(token.value))
+        if kind == "data":
+            return "text"
+        before = self._tokens[self._next - 1]
+        if kind == "name" and before.kind == "number" and before.spot.end == spot.start:
+            return f"'{self._text[before.spot.start : spot.end]}', which is no number"
+        if kind in ("name", "string", "number"):
+            return f"{kind} {self._text[spot.start : spot.end]}"
+        return _SHOWN.get(kind, str(value))
 
     def _error(self, message: str) -> TemplateSyntaxError:
         return TemplateSyntaxError(message, self._tokens[self._next].spot)
