@@ -23,6 +23,7 @@ SERVER_DEFAULTS: Mapping[str, Any] = {"preserve_reasoning": True}
 """N4: template variables that llama-server sets unless told otherwise (common/arg.cpp)."""
 
 _BLANKS = " \t\n\v\f\r"
+_SHOWN = 80  # characters of arguments in a message
 # strftime's %b would follow the locale
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -95,7 +96,7 @@ def prepared_messages(chat: ChatRequest, traits: Traits) -> list[MessageData]:
     if traits.capabilities.object_arguments:
         for message in messages:
             for call in message.get("tool_calls", ()):
-                call["function"]["arguments"] = _parsed(call["function"]["arguments"])
+                call["function"]["arguments"] = _parsed(**call["function"])
     return messages
 
 
@@ -185,18 +186,19 @@ def _without_system(messages: list[MessageData]) -> list[MessageData]:
     for number, content in enumerate((first, second), 1):
         if not isinstance(content, str):
             raise InvalidRequest(
-                f"content of message {number} is a list of parts, and the template takes no system message: "
-                "llama-server merges it with the next message, which it can with text only"
+                f"content of message {number} is a list of parts, and llama-server can merge text only into the next "
+                "message of a template that takes no system message"
             )
     return [{**messages[1], "content": f"{first}\n{second}"}, *messages[2:]]
 
 
-def _parsed(arguments: str) -> Any:
+def _parsed(name: str, arguments: str) -> Any:
     """N16: the value of a call's arguments, for a template that reads them as an object."""
     try:
         return jsontext.parse(arguments)
-    except ValueError as error:
-        raise InvalidRequest(f"the arguments of a tool call are not JSON: {error}") from error
+    except ValueError:
+        shown = arguments if len(arguments) <= _SHOWN else f"{arguments[:_SHOWN]} …"
+        raise InvalidRequest(f"the arguments of a call of {name} are not JSON: {shown}") from None
 
 
 # ------------------------------------------------------------------------------------------- variables

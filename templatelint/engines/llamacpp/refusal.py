@@ -35,7 +35,7 @@ def not_analysable(error: NotAnalysable, source: str) -> RenderError:
     line, column = _place_of_arguments(source) or (None, None)
     return RenderError(
         "unsupported",
-        "llama.cpp cannot find out how calls are written, for arguments that are an object come out as text that is "
+        "llama.cpp cannot find out how calls are written: arguments that are an object come out as text that is "
         f"not JSON: {shown}",
         line,
         column,
