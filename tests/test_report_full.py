@@ -222,11 +222,25 @@ def test_what_is_hidden_is_counted(form: str, least: Any, seen: list[str], hidde
         ),
         pytest.param(
             Setting(verbose=True),
-            {"not_run": (NotRun("TL503", "m.jinja", "transformers: raised"), ABSENT[0])},
-            "not run: TL503 m.jinja: transformers: raised\n"
+            {
+                "not_run": (
+                    NotRun("TL503", "m.jinja", "transformers: raised (tool-call)"),
+                    NotRun("TL006", "m.jinja", "transformers: too large"),
+                    ABSENT[0],
+                    NotRun("TL109", "m.jinja", "transformers: raised (tool-loop, tool-call)"),
+                    NotRun("TL109", "n.jinja", "transformers: raised (tool-loop)"),
+                    NotRun("TL006", "m.jinja", "vllm: raised (tool-loop)"),
+                    NotRun("*", "m.jinja", "vllm: does not load the template"),
+                )
+            },
+            "not run: TL503, TL109 on m.jinja: transformers: raised (tool-call, tool-loop)\n"
+            "not run: TL006 on m.jinja: transformers: too large\n"
             "not run: llama.cpp: not modelled yet\n"
+            "not run: TL109 on n.jinja: transformers: raised (tool-loop)\n"
+            "not run: TL006 on m.jinja: vllm: raised (tool-loop)\n"
+            "not run: m.jinja: vllm: does not load the template\n"
             "all checks passed: 1 template · engines: transformers 5.24.0 · not run: llama.cpp (not modelled yet)"
-            " · 1 check not run\n",
+            " · 6 checks not run\n",
             id="not run, verbose",
         ),
     ],

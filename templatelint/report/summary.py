@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from templatelint.model import SEVERITIES
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from templatelint.report import Setting
 
 EVERY = "*"  # a rule or reference that stands for all of them: an engine was not run at all
+_CASES = re.compile(r"(?P<why>.*) \((?P<cases>[\w.+-]+(?:, [\w.+-]+)*)\)", re.DOTALL)
 SEVERITY_STYLES: dict[Severity, Style] = {"error": "red", "warning": "yellow", "note": "blue"}
 
 
@@ -37,9 +39,7 @@ def summary(report: Report, setting: Setting) -> Iterator[str]:
     if setting.quiet:
         return
     if setting.verbose:
-        for row in report.not_run:
-            subject = " ".join(part for part in (row.rule, row.ref) if part != EVERY)
-            yield f"not run: {visible(subject)}{': ' if subject else ''}{visible(row.why)}\n"
+        yield from _not_run_lines(report)
     parts = [_verdict(report, setting)]
     if setting.unreadable:
         parts.append(setting.paint(f"{counted(len(setting.unreadable), 'reference')} not read", "red"))
@@ -50,6 +50,22 @@ def summary(report: Report, setting: Setting) -> Iterator[str]:
     parts.extend(_not_run(report, setting))
     parts.extend(visible(text) for text in _once(remark.text for remark in setting.remarks))
     yield " · ".join(parts) + "\n"
+
+
+def _not_run_lines(report: Report) -> Iterator[str]:
+    """A line for each template and reason, which names all rules and cases that it holds for."""
+    groups: dict[tuple[str, str], tuple[dict[str, None], dict[str, None]]] = {}
+    for row in report.not_run:
+        listed = _CASES.fullmatch(row.why) if row.rule != EVERY else None
+        rules, cases = groups.setdefault((row.ref, listed["why"] if listed else row.why), ({}, {}))
+        rules[row.rule] = None
+        if listed:
+            cases |= dict.fromkeys(listed["cases"].split(", "))
+    for (ref, why), (rules, cases) in groups.items():
+        named = ", ".join(rule for rule in rules if rule != EVERY)
+        subject = " on ".join(part for part in (named, ref) if part not in ("", EVERY))
+        behind = f" ({', '.join(cases)})" if cases else ""
+        yield f"not run: {visible(subject)}{': ' if subject else ''}{visible(why + behind)}\n"
 
 
 def _verdict(report: Report, setting: Setting) -> str:
