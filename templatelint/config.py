@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from templatelint.errors import TemplatelintError
+from templatelint import texts
+from templatelint.errors import TemplatelintError, clip
 from templatelint.model import NEEDS, SEVERITIES, Severity
 from templatelint.nearest import unknown
 
@@ -46,8 +47,11 @@ class Config:
             return False
         from fnmatch import fnmatchcase
 
-        folder = self.path.parent.resolve()
-        inside = Path(path).resolve()
+        try:
+            folder = self.path.parent.resolve()
+            inside = Path(path).resolve()
+        except (OSError, RuntimeError):  # the working directory is gone, or links go round in a circle
+            return False
         if not inside.is_relative_to(folder):
             return False
         relative = inside.relative_to(folder)
@@ -120,10 +124,10 @@ def find(start: Path) -> Config:
     """
     for folder in (start, *start.parents):
         own = folder / OWN_FILE
-        if own.is_file():
+        if _is_there(own):
             return _config(own, _parse(own, _read(own)))
         shared = folder / SHARED_FILE
-        if shared.is_file():
+        if _is_there(shared):
             raw = _read(shared)
             # most projects do not mention us: their file needs no parser
             if b"templatelint" in raw and (table := _table(shared, _parse(shared, raw))) is not None:
@@ -146,9 +150,26 @@ def load(path: Path) -> Config:
     return _config(path, table)
 
 
+def _is_there(path: Path) -> bool:
+    """Whether a settings file is there; what has its name and cannot be read is an error."""
+    from templatelint.sources import opening
+
+    try:
+        path.lstat()
+    except OSError:  # nothing, or a folder above that we may not look into
+        return False
+    try:
+        return opening.is_there(_shown(path))
+    except TemplatelintError as error:
+        raise TemplatelintError(error.message, help="--isolated reads no settings file") from error
+
+
 def _shown(path: Path) -> str:
     """The path as short as it can be said from here."""
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except OSError:  # it is gone
+        return str(path)
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
@@ -164,12 +185,14 @@ def _parse(path: Path, raw: bytes) -> Mapping[str, Any]:
     import tomllib
 
     try:
-        return tomllib.loads(raw.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise TemplatelintError(f"{_shown(path)}: not UTF-8 at byte {error.start}") from error
+        return tomllib.loads(texts.decode(raw, _shown(path), "TOML"))
     except tomllib.TOMLDecodeError as error:
         reason = str(error)
         raise TemplatelintError(f"{_shown(path)}: not TOML: {reason[:1].lower()}{reason[1:]}") from error
+    except RecursionError as error:
+        raise TemplatelintError(f"{_shown(path)}: nested too deeply") from error
+    except ValueError as error:  # Python's limit on the digits of an integer
+        raise TemplatelintError(f"{_shown(path)}: holds a number of more than 4,300 digits") from error
 
 
 def _table(path: Path, body: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -200,8 +223,8 @@ def _check(path: Path, name: str, key: _Key, value: object) -> None:
     else:
         right = isinstance(value, list) and all(isinstance(item, str) for item in value)
     if not right:
-        shown = str(value) if key.kind == "count" and type(value) is int else _type_name(value)
-        example = f'write {name} = ["{value}"]' if key.kind == "words" and isinstance(value, str) else None
+        shown = clip(str(value)) if key.kind == "count" and type(value) is int else _type_name(value)
+        example = f'write {name} = ["{clip(value)}"]' if key.kind == "words" and isinstance(value, str) else None
         raise TemplatelintError(f'{_shown(path)}: "{name}" is {shown}, not {_EXPECTED[key.kind]}', help=example)
     words = cast("list[str]", [value] if isinstance(value, str) else value)
     if key is _RULES:

@@ -147,7 +147,13 @@ def test_a_named_file_of_any_name(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(None, "cannot be read: no such file or directory"), (b"a = '\xff'", "not UTF-8 at byte 5")],
+    [
+        (None, ": cannot be read: no such file or directory"),
+        (b"a = 1\r\nb = '\xff'", " is not UTF-8: byte 0xff at offset 12 (line 2)"),
+        ("a = 1".encode("utf-16"), " is UTF-16 text, TOML is UTF-8"),
+        (b"jobs = " + b"9" * 10_000, ": holds a number of more than 4,300 digits"),
+        (b"jobs = " + b"[" * 100_000, ": nested too deeply"),
+    ],
 )
 def test_a_named_file_that_cannot_be_read(folder: Path, content: bytes | None, message: str) -> None:
     path = folder / "strict.toml"
@@ -155,7 +161,7 @@ def test_a_named_file_that_cannot_be_read(folder: Path, content: bytes | None, m
         path.write_bytes(content)
     with pytest.raises(TemplatelintError) as caught:
         config.load(path)
-    assert caught.value.message == f"strict.toml: {message}"
+    assert caught.value.message == f"strict.toml{message}"
 
 
 @pytest.mark.parametrize(

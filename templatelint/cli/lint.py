@@ -89,7 +89,7 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
     flags = _Flags(**values)
     config = session.config
     options = _options(flags, config)
-    wanted = [ref for ref in refs if not config.excludes(flags.stdin_filename or ref if ref == "-" else ref)]
+    wanted = [ref for ref in refs if not config.excludes((references.is_stdin(ref) and flags.stdin_filename) or ref)]
     if not wanted:
         session.note(f"nothing to judge: {config.path} excludes every reference")
     read = references.read(

@@ -12,7 +12,7 @@ import click
 
 from templatelint.cli import output
 from templatelint.cli.group import CommonOption
-from templatelint.errors import TemplatelintError
+from templatelint.errors import TemplatelintError, clip
 from templatelint.nearest import unknown
 from templatelint.report.terminal import ColorChoice, Paint, columns, wants_color
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     IntType = click.ParamType[int]
 else:
     WordType = IntType = click.ParamType  # no generic in older versions of click
+
+
+_DIGITS = 9
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,13 @@ class Session:
 
         if self.config_file is not None:
             return config.load(self.config_file)
-        return config.Config() if self.isolated else config.find(Path.cwd())
+        if self.isolated:
+            return config.Config()
+        try:
+            here = Path.cwd()
+        except OSError:  # it is gone, and settings are those of a place
+            return config.Config()
+        return config.find(here)
 
     @property
     def terminal(self) -> bool:
@@ -122,16 +131,22 @@ class Count(IntType):
         del ctx
         if isinstance(value, int):
             return value
-        if not (str(value).isascii() and str(value).isdigit() and int(value) > 0):
+        text = str(value)
+        if not (text.isascii() and text.isdigit() and text.strip("0")):
             flag = f"{param.opts[-1]} " if param else ""
-            raise TemplatelintError(f"{flag}{value}: not a whole number above 0")
-        return int(value)
+            raise TemplatelintError(f"{flag}{clip(text)}: not a whole number above 0")
+        if len(text) > _DIGITS:
+            raise TemplatelintError(f"{param.opts[-1] if param else 'number'} {clip(text)}: too large")
+        return int(text)
 
 
 def split(ctx: click.Context, param: click.Parameter, values: Iterable[str]) -> tuple[str, ...]:
     """The callback of an option that may be repeated and may hold several words between commas."""
-    del ctx, param
-    return tuple(word.strip() for value in values for word in value.split(",") if word.strip())
+    del ctx
+    words = tuple(word.strip() for value in values for word in value.split(","))
+    if not all(words):
+        raise TemplatelintError(f"{param.opts[-1]}: a word is empty", help="leave the option out for its default")
+    return words
 
 
 def engines() -> Iterable[str]:

@@ -47,7 +47,10 @@ def read(
     """Resolve references, each file once however often and however it was typed."""
     models: list[tuple[str, Model]] = []
     unreadable: list[Unreadable] = []
-    for ref in once(refs):
+    wanted = once(refs)
+    if sum(map(is_stdin, wanted)) > 1:
+        raise TemplatelintError("stdin is asked for twice", help="- alone takes all of its templates")
+    for ref in wanted:
         try:
             model = sources.resolve(ref, stdin_filename=stdin_filename, bos_token=bos_token, eos_token=eos_token)
         except TemplatelintError as error:
@@ -60,14 +63,31 @@ def read(
 
 def once(refs: Sequence[str]) -> list[str]:
     """The references without those that mean a file named before."""
-    seen: dict[str, str] = {}
+    seen: dict[tuple[str, str | None], str] = {}
     for ref in refs:
-        path, sign, name = (ref, "", "") if _exists(ref) else ref.rpartition("#")
-        if not sign:
-            path = ref
-        identity = str(Path(path).resolve()) if _exists(path) else path
-        seen.setdefault(f"{identity}{sign}{name}", ref)
+        path, name = _parts(ref)
+        seen.setdefault((_identity(path), name), ref)
     return list(seen.values())
+
+
+def is_stdin(ref: str) -> bool:
+    """Whether it means standard input, all of it or the template of a name (`-#NAME`)."""
+    return _parts(ref)[0] == "-"
+
+
+def _parts(ref: str) -> tuple[str, str | None]:
+    """Path, and name of the template where one is named."""
+    if "#" not in ref or _exists(ref):
+        return ref, None
+    path, _, name = ref.rpartition("#")
+    return path, name
+
+
+def _identity(path: str) -> str:
+    try:
+        return str(Path(path).resolve()) if _exists(path) else path
+    except (OSError, RuntimeError):  # the working directory is gone, or links go round in a circle
+        return path
 
 
 def _exists(path: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from dataclasses import replace
@@ -55,7 +56,7 @@ def _split(ref: str) -> tuple[str, str | None]:
     """A reference as path and template name; a path that exists with `#` in its name stays whole."""
     if not ref:
         raise TemplatelintError("the reference is empty")
-    if "#" not in ref or opening.status(ref) is not None:
+    if "#" not in ref or os.path.lexists(ref):
         return ref, None
     path, _, name = ref.rpartition("#")
     if not path:
@@ -136,11 +137,22 @@ def _missing(path: str) -> TemplatelintError:
             f"{path}: remote references are not supported in this version",
             help="download the file or the model folder and give its path",
         )
+    if not Path(path).is_absolute() and _homeless():
+        return TemplatelintError(f"no such file: {path}", help="the working directory is gone: give absolute paths")
     folder = Path(path).parent
     if opening.status(str(folder)) is None:
         return TemplatelintError(f"no such file: {path}", help=f"there is no folder {folder}")
     close = nearest(Path(path).name, _some_names(folder))
     return TemplatelintError(f"no such file: {path}", help=f"did you mean {folder / close}?" if close else None)
+
+
+def _homeless() -> bool:
+    """Whether the working directory was deleted under us."""
+    try:
+        Path.cwd()
+    except OSError:
+        return True
+    return False
 
 
 def _is_repository(path: str) -> bool:
