@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, cast, get_args
 
 from templatelint import data
+from templatelint.errors import TemplatelintError
 from templatelint.model import NEEDS, Card, Impact
 from templatelint.nearest import unknown
 
@@ -85,7 +86,7 @@ def get(word: str) -> Card:
     for card in cards.values():
         if word.lower() in {card.id.lower(), card.name}:
             return card
-    raise unknown("rule", word, _words(cards))
+    raise _unknown(word, cards)
 
 
 def select(word: str) -> tuple[str, ...]:
@@ -102,9 +103,10 @@ def select(word: str) -> tuple[str, ...]:
         if card.name == word.lower() or (upper.startswith("TL") and card.id.startswith(upper))
     )
     if not ids:
-        raise unknown("rule", word, _words(cards))
+        raise _unknown(word, cards)
     return ids
 
 
-def _words(cards: Mapping[str, Card]) -> list[str]:
-    return [*cards, *(card.name for card in cards.values())]
+def _unknown(word: str, cards: Mapping[str, Card]) -> TemplatelintError:
+    error = unknown("rule", word, [*cards, *(card.name for card in cards.values())])
+    return TemplatelintError(error.message, help=error.help or "templatelint rule lists them")

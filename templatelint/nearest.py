@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from templatelint.errors import TemplatelintError
+from templatelint.errors import TemplatelintError, clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,12 +17,17 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     from difflib import get_close_matches  # only a mistake pays for it
 
     folded = {candidate.lower(): candidate for candidate in known}
-    close = get_close_matches(word.lower(), folded, n=1, cutoff=0.55)
+    close = get_close_matches(clip(word.lower()), folded, n=1, cutoff=0.55)
     return folded[close[0]] if close else None
 
 
 def unknown(
-    what: str, word: str, known: Iterable[str], *, where: str = "", habits: Mapping[str, str] | None = None
+    what: str,
+    word: str,
+    known: Iterable[str],
+    *,
+    where: str = "",
+    habits: Mapping[str, str] | None = None,
 ) -> TemplatelintError:
     """The error for a word that is none of the `known` ones, with the nearest of them as help.
 
@@ -38,4 +43,4 @@ def unknown(
     hints = [f"did you mean {match}?"] if match else []
     if words and len(words) <= _LISTABLE:
         hints.append("known: " + ", ".join(words))
-    return TemplatelintError(f'{where}unknown {what} "{word}"', help=" ".join(hints) or None)
+    return TemplatelintError(f'{where}unknown {what} "{clip(word)}"', help=" ".join(hints) or None)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from templatelint import texts
-from templatelint.errors import TemplatelintError
+from templatelint.errors import TemplatelintError, clip
 from templatelint.model import Lines, Request
 
 _BODY = 'give an OpenAI chat-completions body: {"messages": [{"role": "user", "content": "..."}]}'
@@ -83,20 +83,20 @@ def read_messages(path: str | Path) -> Request:
     return request_from_openai({"messages": value} if isinstance(value, list) else value, where=_shown(path))
 
 
-def read_requests(path: str | Path) -> list[tuple[str, Request]]:
-    """Requests by id, from a folder or from one JSON file.
+def read_requests(path: str | Path) -> list[tuple[str, Request | TemplatelintError]]:
+    """Requests by id, from a folder or from one JSON file; a body that can be no request by what is wrong with it.
 
     Args:
         path: a folder of `*.json`, one body each (id = stem, in the order of the ids); or a file with a list of
             bodies that have an `id`, bare or as member `fixtures` of an object; or a file with one body.
 
     Raises:
-        TemplatelintError: nothing is there, or something is no request body, has no id, or has the id of another.
+        TemplatelintError: nothing is there, or something is no JSON, has no id, or has the id of another.
     """
     folder = Path(path)
     if folder.is_dir():
-        return [(file.stem, _request(read_json(file, _BODY), str(file))) for file in _json_files(folder)]
-    value = read_json(path, _BODIES)
+        return [(file.stem, _request(_parsed(file, _BODY), str(file))) for file in _json_files(folder)]
+    value = _parsed(path, _BODIES)
     shown, place = _shown(path), ""
     if isinstance(value, Mapping) and "fixtures" in value:
         value, place = value["fixtures"], "fixtures"
@@ -106,30 +106,36 @@ def read_requests(path: str | Path) -> list[tuple[str, Request]]:
         raise _wrong(shown, value, "an array of request bodies", _BODIES)
     if not value:
         raise TemplatelintError(f"{shown} holds no request", help=_BODIES)
-    requests: dict[str, Request] = {}
+    requests: dict[str, Request | TemplatelintError] = {}
     first: dict[str, int] = {}
     for index, body in enumerate(value):
         where = f"{shown}: {place}[{index}]"
-        name = body.get("id") if isinstance(body, Mapping) else None
-        if isinstance(body, Mapping) and not (isinstance(name, str) and name):
+        if not isinstance(body, Mapping):
+            raise _wrong(where, body, "an object")
+        name = body.get("id")
+        if not (isinstance(name, str) and name):
             raise TemplatelintError(
                 f"{where} has no id", help='give each body of the list an "id": results are named by it'
             )
         request = _request(body, where)
         if name in requests:
             raise TemplatelintError(
-                f'{where} has the id "{name}" of {place}[{first[name]}]',
+                f'{where} has the id "{clip(name)}" of {place}[{first[name]}]',
                 help="give each body an id of its own",
             )
-        requests[str(name)], first[str(name)] = request, index
+        requests[name], first[name] = request, index
     return list(requests.items())
 
 
-def _request(body: object, where: str) -> Request:
+def _request(body: object, where: str) -> Request | TemplatelintError:
     """A body of a collection: its id names it, and is no member of the request."""
     if isinstance(body, Mapping):
         body = {name: value for name, value in body.items() if name != "id"}
-    return request_from_openai(body, where=where)
+    try:
+        _check_characters(body, where)
+        return request_from_openai(body, where=where)
+    except TemplatelintError as error:
+        return error
 
 
 def _json_files(folder: Path) -> list[Path]:
@@ -181,7 +187,9 @@ def _openai_tool(tool: object, where: str) -> dict[str, Any]:
     # Anthropic's own tools ("bash_20250124") run at Anthropic: there is no schema that a prompt could show
     kind = tool.get("type")
     if kind not in (None, "function", "custom"):
-        raise TemplatelintError(f'{where} is of type "{kind}", which has no schema to show to a model', help=_TOOLS)
+        raise TemplatelintError(
+            f'{where} is of type "{clip(str(kind))}", which has no schema to show to a model', help=_TOOLS
+        )
     schema = next((name for name in ("input_schema", "inputSchema", "parameters") if name in tool), "parameters")
     _check_function(tool, where, schema)
     function = {"name": tool["name"]}
@@ -216,9 +224,30 @@ def read_json(path: str | Path, wanted: str) -> Any:
     Raises:
         TemplatelintError: it cannot be read, is not UTF-8, or not JSON that can become a prompt.
     """
+    value = _parsed(path, wanted)
+    _check_characters(value, _shown(path))
+    return value
+
+
+def _check_characters(value: object, where: str) -> None:
+    """Raise for half of a surrogate pair: it has no bytes, so no server could be sent it."""
+    import json
+
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except RecursionError as error:
+        raise TemplatelintError(f"{where} is nested too deeply", help=_BODY) from error
+    if half := texts.half_character(text):
+        raise TemplatelintError(f"{where} holds {half}, half of a surrogate pair", help="write the whole character")
+
+
+def _parsed(path: str | Path, wanted: str) -> Any:
+    """The same, whatever characters its strings hold."""
     import json
 
     shown = _shown(path)
+    if str(path) == "-" and sys.stdin is None:
+        raise TemplatelintError("standard input is closed", help=wanted)
     try:
         raw = sys.stdin.buffer.read() if str(path) == "-" else Path(path).read_bytes()
     except OSError as error:
@@ -227,25 +256,19 @@ def read_json(path: str | Path, wanted: str) -> Any:
     if not text.strip():
         raise TemplatelintError(f"{shown} is empty", help=wanted)
     try:
-        value = json.loads(text)
-        if "\\ud" in text.lower():  # half of a surrogate pair has no bytes: no server could be sent it
-            json.dumps(value, ensure_ascii=False).encode()
+        return json.loads(text)
     except json.JSONDecodeError as error:
         reason = error.msg.removesuffix(" at").removesuffix(" starting")
         line, column = Lines(text).line_of(error.pos)
         raise TemplatelintError(
             f"{shown}:{line}:{column} is not JSON: {reason[:1].lower()}{reason[1:]}", help=wanted
         ) from error
-    except UnicodeEncodeError as error:
-        escape = ascii(error.object[error.start])[1:-1]
-        raise TemplatelintError(
-            f"{shown} holds {escape}, half of a surrogate pair", help="write the whole character"
-        ) from error
     except RecursionError as error:
         raise TemplatelintError(f"{shown} is nested too deeply", help=wanted) from error
     except ValueError as error:  # Python reads no integer of more than 4,300 digits
-        raise TemplatelintError(f"{shown} holds a number that is too long", help="write it as a string") from error
-    return value
+        raise TemplatelintError(
+            f"{shown} holds a number of more than 4,300 digits", help="write it as a string"
+        ) from error
 
 
 def _shown(path: str | Path) -> str:

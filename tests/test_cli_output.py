@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from program import InProcess
 
-TEXT = "a\r\nb\x1b\ud800 日本"
-BYTES = b"a\r\nb\x1b\xed\xa0\x80 \xe6\x97\xa5\xe6\x9c\xac"
+TEXT = "a\r\nb\x1b\ufeff 日本"
+BYTES = b"a\r\nb\x1b\xef\xbb\xbf \xe6\x97\xa5\xe6\x9c\xac"
 
 
 def failing() -> Iterator[str]:
@@ -44,6 +44,15 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
         output.to_file(path, failing())
     assert path.read_text() == "before"
     assert os.listdir(tmp_path) == ["out"]  # noqa: PTH208 (names are what is compared)
+
+
+def test_half_a_character_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("before")
+    for write in (lambda pieces: output.to_file(path, pieces), output.to_stdout):
+        with pytest.raises(TemplatelintError, match=r"^the text holds \\ud800, half of a surrogate pair"):
+            write(["whole", "a\ud800"])
+    assert path.read_text() == "before"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no modes and links like these")

@@ -244,7 +244,7 @@ BROKEN = {
     "null": ("null", " holds null, not a JSON object"),
     "deep": ('{"a":' * 100_000, " nests JSON values too deeply to be read"),
     "deep-lists": ('{"chat_template": "T", "a": ' + "[" * 50_000 + "]" * 50_000 + "}", " nests JSON values too deeply"),
-    "digits": ('{"a": ' + "9" * 5000 + "}", " holds a number with too many digits to be read"),
+    "digits": ('{"a": ' + "9" * 5000 + "}", " holds a number of more than 4,300 digits"),
     "byte-order-mark": ('\ufeff{"chat_template": "T"}', " starts with a byte-order mark, which JSON readers refuse"),
     "html": ("\n<!DOCTYPE html><html>", " is an HTML page"),
     "lfs": ("version https://git-lfs.github.com/spec/v1\noid sha256:0\n", " is a Git LFS pointer"),

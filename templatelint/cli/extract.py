@@ -96,7 +96,7 @@ def _object(model: Model, template: Template) -> dict[str, Any]:
         "name": template.name,
         "path": template.origin.path,
         "sha256": template.sha256,
-        "bytes": len(output.encoded(template.source)),
+        "bytes": len(template.source.encode("utf-8", "surrogatepass")),
         "source": template.source,
         "tokens": {**model.tokenizer.special_tokens},
         "tokens_assumed": model.tokenizer.assumed,

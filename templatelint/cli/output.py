@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager, suppress
+from errno import ELOOP
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from templatelint.report.terminal import ColorChoice
 
 
+SPELT_IN_JSON = "--output-format json spells it as an escape"
 _MESSAGE = 1_000  # characters; paths and names of a model's files come whole into messages, up to here
 
 
@@ -99,7 +101,7 @@ def to_file(path: Path, pieces: Iterable[str]) -> None:
         TemplatelintError: it cannot be written.
     """
     try:
-        target = path.resolve()  # a link stays, what it points to is replaced
+        target = _followed(path)
         if target.exists() and not target.is_file():
             if target.is_dir():
                 raise TemplatelintError(f"{path}: is a folder, not a file")
@@ -110,6 +112,14 @@ def to_file(path: Path, pieces: Iterable[str]) -> None:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise TemplatelintError(f"{path}: cannot be written: {reason}") from error
+
+
+def _followed(path: Path) -> Path:
+    """What a link points to: the link stays, that is replaced."""
+    try:
+        return path.resolve()
+    except RuntimeError as error:  # what Python before 3.13 says of it
+        raise OSError(ELOOP, os.strerror(ELOOP)) from error
 
 
 def _replace(target: Path, pieces: Iterable[str]) -> None:
@@ -127,8 +137,22 @@ def _replace(target: Path, pieces: Iterable[str]) -> None:
 
 
 def encoded(text: str) -> bytes:
-    """UTF-8; half characters that a JSON file smuggled in stay what they are."""
-    return text.encode("utf-8", "surrogatepass")
+    """UTF-8.
+
+    Raises:
+        TemplatelintError: half a surrogate pair, which a JSON file or a template's own string can hold, is in it.
+            Its three bytes would be no UTF-8: whoever reads the file would fail, or read something else than what
+            an engine gets. To refuse is the only exact answer; JSON output can spell it, and a terminal is shown it.
+    """
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        from templatelint.texts import half_character
+
+        raise TemplatelintError(
+            f"the text holds {half_character(text)}, half of a surrogate pair, which UTF-8 cannot carry",
+            help=SPELT_IN_JSON,
+        ) from error
 
 
 def as_json(objects: Iterable[Mapping[str, Any]], member: str, *, lines: bool) -> Iterator[str]:

@@ -11,13 +11,14 @@ import click
 
 from templatelint.cli import CLEAN, INTERRUPTED, NO_ANSWER, output
 from templatelint.cli.group import COMMANDS, group
-from templatelint.errors import TemplatelintError
+from templatelint.errors import TemplatelintError, clip
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from templatelint.report.terminal import ColorChoice
 
+_CLAUSE = 200  # characters
 _ISSUES = "report it with this line and the command that led to it; TEMPLATELINT_TRACEBACK=1 shows where"
 
 
@@ -86,7 +87,7 @@ def _usage(error: click.UsageError, arguments: Sequence[str]) -> tuple[str, str]
         from templatelint.nearest import nearest
 
         match = nearest(error.option_name, _options(error.ctx))
-        return f"unknown option {error.option_name}", f"did you mean {match}?" if match else pointer
+        return f"unknown option {clip(error.option_name)}", f"did you mean {match}?" if match else pointer
     if isinstance(error, click.MissingParameter) and error.param is not None:
         return f"missing {error.param.human_readable_name}", pointer
     if isinstance(error, click.BadParameter) and isinstance(error.param, click.Option):
@@ -102,5 +103,6 @@ def _options(ctx: click.Context | None) -> list[str]:
 
 
 def _clause(sentence: str) -> str:
-    """One of click's sentences as a clause: lower case, no full stop."""
-    return sentence[:1].lower() + sentence[1:].rstrip(".")
+    """One of click's sentences as a clause: lower case, no full stop, what it repeats of the command line clipped."""
+    clipped = " ".join(map(clip, sentence.split(" ")))
+    return clip(clipped[:1].lower() + clipped[1:].rstrip("."), _CLAUSE)

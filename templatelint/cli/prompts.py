@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from templatelint.cli.output import SPELT_IN_JSON, as_json
 from templatelint.report.terminal import Paint, visible, visible_block
+from templatelint.texts import half_character
 
 if TYPE_CHECKING:
     import re
@@ -23,6 +25,7 @@ class Asked:
         id: the case's id, or the name of the user's file.
         now: what the template's clock shows.
         form: the client form that the case insists on.
+        flaw: why a user's body can be no request: every engine rejects it.
         canonical: a case of the corpus, rendered in its form or the engine's; a user's request stays as it is.
     """
 
@@ -32,6 +35,7 @@ class Asked:
     marks: Mapping[str, str] = field(default_factory=dict)
     form: ClientForm | None = None
     canonical: bool = False
+    flaw: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,6 @@ def write(form: str, cells: Iterable[Cell], look: Look, *, single: bool, complai
         complain: takes that failure.
     """
     if form != "text":
-        from templatelint.cli.output import as_json
-
         yield from as_json((_object(cell) for cell in cells), "renders", lines=form == "jsonl")
     elif single:
         for cell in cells:
@@ -109,6 +111,9 @@ def _alone(cell: Cell, look: Look, complain: Complain) -> Iterator[str]:
     if cell.observation.error is not None:
         complain(f"{cell.ref} · {cell.asked.id} · {cell.engine}: {_failure(cell.observation.error)}")
         return
+    if unwritable(cell, look):
+        complain(f"{cell.ref} · {cell.asked.id} · {cell.engine}: {_lack(cell)}", SPELT_IN_JSON)
+        return
     prompt = cell.observation.prompt or ""
     yield _shown(prompt, cell, look)
     if look.safe and prompt and not prompt.endswith("\n"):
@@ -122,10 +127,23 @@ def _headed(cell: Cell, look: Look) -> Iterator[str]:
     if cell.observation.error is not None:
         yield f"{look.paint('error', 'red')} {visible(_failure(cell.observation.error))}\n"
         return
+    if unwritable(cell, look):
+        yield f"{look.paint('error', 'red')} {_lack(cell)} ({SPELT_IN_JSON})\n"
+        return
     prompt = cell.observation.prompt or ""
     yield _shown(prompt, cell, look)
     if not prompt.endswith("\n"):
         yield "\n"
+
+
+def unwritable(cell: Cell, look: Look) -> bool:
+    """Whether a prompt has no UTF-8 form and goes where no escape may stand for a character: see `output.encoded`."""
+    return not look.safe and half_character(cell.observation.prompt or "") is not None
+
+
+def _lack(cell: Cell) -> str:
+    half = half_character(cell.observation.prompt or "")
+    return f"the prompt holds {half}, half of a surrogate pair, which UTF-8 cannot carry"
 
 
 def _failure(error: RenderError) -> str:

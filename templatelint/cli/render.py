@@ -11,7 +11,7 @@ import click
 from templatelint.cli import CLEAN, FINDINGS, NO_ANSWER
 from templatelint.cli.group import Command
 from templatelint.cli.options import Session, Word, common, engines, split, token_options
-from templatelint.errors import TemplatelintError
+from templatelint.errors import TemplatelintError, clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -95,8 +95,8 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
     form = session.output_format or "text"
     if flags.show and form != "text":
         raise TemplatelintError(f"--show is for people, not for --output-format {form}")
-    sources = (*refs, flags.messages, flags.requests, flags.tools, flags.context)
-    if sources.count("-") > 1:
+    sources = (flags.messages, flags.requests, flags.tools, flags.context)
+    if sum(map(references.is_stdin, references.once(refs))) + sources.count("-") > 1:
         raise TemplatelintError("stdin is asked for twice", help="give one of the two as a file")
     plan: _Plan | _RawPlan = _raw_plan(flags) if flags.renderer or flags.context else _plan(flags)
     config = session.config
@@ -110,19 +110,20 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
         session.error(row.message, row.help)
     for remark in read.remarks():
         session.note(f"{remark.ref}: {remark.text}")
-    failed = 0
+    failed = withheld = 0
 
     def counted() -> Iterator[Cell]:
-        nonlocal failed
+        nonlocal failed, withheld
         for ref, model in read.models:
             for cell in plan.cells(ref, model):
                 failed += cell.observation.prompt is None
+                withheld += form == "text" and prompts.unwritable(cell, look)
                 yield cell
 
     single = len(refs) == 1 and plan.size == 1
     look = prompts.Look(session.paint, safe=session.terminal or flags.show is not None, show=flags.show)
     session.write(prompts.write(form, counted(), look, single=single, complain=session.error))
-    if read.unreadable:
+    if read.unreadable or withheld:
         return NO_ANSWER
     return FINDINGS if failed else CLEAN
 
@@ -147,15 +148,19 @@ class _Plan:
         from templatelint import matrix
         from templatelint.cases import to_form
         from templatelint.cli.prompts import Cell
+        from templatelint.model import Observation, RenderError
 
         for engine in self.engines:
             for batch in _batches(self.asked):
                 requests = [
                     to_form(asked.request, asked.form or engine.client_form) if asked.canonical else asked.request
                     for asked in batch
+                    if not asked.flaw
                 ]
-                answers = matrix.observe_requests(model, engine, requests, batch[0].now)
-                for asked, (template, observation) in zip(batch, answers, strict=True):
+                answers = iter(matrix.observe_requests(model, engine, requests, batch[0].now) if requests else ())
+                for asked in batch:
+                    rejected = Observation(error=RenderError("invalid-request", asked.flaw))
+                    template, observation = (None, rejected) if asked.flaw else next(answers)
                     yield Cell(ref, model, template, asked, engine.name, observation)
 
 
@@ -184,8 +189,9 @@ def _asked(flags: _Flags) -> list[Asked]:
     """The conversations that the flags name, as the flags change them."""
     from templatelint import cases, traffic
     from templatelint.cli.prompts import Asked
+    from templatelint.model import Request
 
-    own: list[tuple[str, Request]] = []
+    own: list[tuple[str, Request | TemplatelintError]] = []
     if flags.messages is not None:
         name = "stdin" if flags.messages == "-" else Path(flags.messages).stem
         own.append((name, traffic.read_messages(flags.messages)))
@@ -200,7 +206,12 @@ def _asked(flags: _Flags) -> list[Asked]:
             case.id, _changed(case.request, changes), date or cases.clock(case), case.marks, case.form, canonical=True
         )
         for case in canonical
-    ] + [Asked(name, _changed(request, changes), date or now) for name, request in own]
+    ] + [
+        Asked(name, Request(()), date or now, flaw=request.message)
+        if isinstance(request, TemplatelintError)
+        else Asked(name, _changed(request, changes), date or now)
+        for name, request in own
+    ]
 
 
 def _changes(flags: _Flags) -> dict[str, Any]:
@@ -233,12 +244,19 @@ def _variable(text: str) -> tuple[str, Any]:
 
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise TemplatelintError(f"--set {text}: not KEY=JSON", help="for example --set enable_thinking=false")
+        raise TemplatelintError(f"--set {clip(text)}: not KEY=JSON", help="for example --set enable_thinking=false")
     try:
         return name, json.loads(value)
-    except (ValueError, RecursionError) as error:
+    except json.JSONDecodeError as error:
         raise TemplatelintError(
-            f"--set {name}: {value} is not JSON", help=f"a text keeps its quotes: --set '{name}=\"...\"'"
+            f"--set {clip(name)}: {clip(value)} is not JSON",
+            help=f"a text keeps its quotes: --set '{clip(name)}=\"...\"'",
+        ) from error
+    except RecursionError as error:
+        raise TemplatelintError(f"--set {clip(name)}: {clip(value)} is nested too deeply") from error
+    except ValueError as error:  # Python's limit on the digits of an integer
+        raise TemplatelintError(
+            f"--set {clip(name)}: {clip(value)} holds a number of more than 4,300 digits", help="write it as a string"
         ) from error
 
 
@@ -251,7 +269,9 @@ def _date(text: str | None) -> datetime | None:
         # without a zone, like the clock that transformers gives to templates
         return datetime.fromisoformat(text).replace(tzinfo=None)
     except ValueError as error:
-        raise TemplatelintError(f"--date {text}: not an ISO date", help="for example --date 2026-03-02") from error
+        raise TemplatelintError(
+            f"--date {clip(text)}: not an ISO date", help="for example --date 2026-03-02"
+        ) from error
 
 
 def _now() -> datetime:

@@ -48,7 +48,7 @@ def parse(raw: bytes, path: str) -> tuple[str, dict[str, Any]]:
     except RecursionError as error:
         raise TemplatelintError(f"{path} nests JSON values too deeply to be read") from error
     except ValueError as error:  # Python's limit on the digits of an integer
-        raise TemplatelintError(f"{path} holds a number with too many digits to be read") from error
+        raise TemplatelintError(f"{path} holds a number of more than 4,300 digits") from error
     if not isinstance(data, dict):
         raise TemplatelintError(f"{path} holds {type_name(data)}, not a JSON object")
     return text, data

@@ -1,0 +1,254 @@
+"""What users type, pipe in and have lying about that is odd, empty, huge, half or gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from program import DEAF, start
+
+from templatelint import config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from program import InProcess
+
+LONG = "x" * 10_000
+DIGITS = "9" * 10_000
+HALF = "{{ messages[-1].content }}\\ud83d"  # as JSON writes it
+
+
+# --------------------------------------------------------------------------------------------- settings
+
+
+def loop(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pipes and links like these")
+@pytest.mark.parametrize("name", [config.OWN_FILE, config.SHARED_FILE])
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (Path.mkdir, " is a directory, not a file"),
+        (os.mkfifo, " is a pipe, not a file"),
+        (loop, ": too many levels of symbolic links"),
+        (lambda path: path.symlink_to("gone"), " is a symbolic link to gone, which does not exist"),
+    ],
+    ids=["folder", "pipe", "loop", "dangling"],
+)
+def test_settings_that_are_there_and_cannot_be_read(
+    cli: InProcess, folder: Path, name: str, make: Callable[[Path], object], told: str
+) -> None:
+    make(folder / name)
+    ran = cli("lint", "chat_template.jinja")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == f"error: {name}{told}\nhelp: --isolated reads no settings file\n"
+    assert cli("lint", "chat_template.jinja", "--isolated").code == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a working directory cannot be deleted there")
+def test_a_working_directory_that_is_gone(cli: InProcess, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = folder / "gone"
+    gone.mkdir()
+    settings = folder / config.OWN_FILE
+    settings.write_text('exclude = ["deaf.jinja"]', encoding="utf-8")
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    template = str(folder / "chat_template.jinja")
+    for command in (["lint", template], ["render", template], ["extract", template], ["rule", "TL201"]):
+        assert cli(*command, "--output-format", "json", "-o", str(folder / "out")).code == 0
+        assert cli(*command, "--config", str(settings)).code == 0
+    ran = cli("lint", "chat_template.jinja", ".", "--config", str(settings))
+    assert ran.code == 2
+    assert "error: no such file: chat_template.jinja\nhelp: the working directory is gone: give absolute" in ran.err
+    assert cli("rule", "TL201", "-o", "out").err == "error: out: cannot be written: no such file or directory\n"
+
+
+# ------------------------------------------------------------------------------------------ empty and long
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["lint", "deaf.jinja", "--select", ""], "error: --select: a word is empty"),
+        (["lint", "deaf.jinja", "--select", "TL2,"], "error: --select: a word is empty"),
+        (["lint", "deaf.jinja", "--extend-select", " "], "error: --extend-select: a word is empty"),
+        (["lint", "deaf.jinja", "--ignore", ""], "error: --ignore: a word is empty"),
+        (["lint", "deaf.jinja", "--needs", ""], 'error: unknown need ""'),
+        (["lint", "deaf.jinja", "--engine", ""], 'error: unknown engine ""'),
+        (["lint", "deaf.jinja", "--select", "TL9999"], 'error: unknown rule "TL9999"'),
+        (["lint", "deaf.jinja", "--ignore", "zzz"], 'error: unknown rule "zzz"'),
+        (["rule", ""], 'error: unknown rule ""'),
+        (["cases", ""], 'error: unknown case ""'),
+        (["lint", "#x"], 'error: no file or folder before "#x"'),
+        (["lint", "#"], 'error: no file or folder before "#"'),
+        (["lint", "-#a", "-"], "error: stdin is asked for twice"),
+        (["render", "-#a", "--messages", "-"], "error: stdin is asked for twice"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_an_empty_or_unknown_word_is_told_with_help(cli: InProcess, arguments: list[str], told: str) -> None:
+    ran = cli(*arguments)
+    first, cure, *rest = ran.err.splitlines()
+    assert (ran.code, ran.out, first, rest) == (2, "", told, [])
+    assert cure.startswith("help: ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [LONG],
+        ["--" + LONG],
+        ["lint", "deaf.jinja", "--" + LONG],
+        ["lint", "deaf.jinja", f"--{LONG}={LONG}"],
+        ["lint", "deaf.jinja", "--engine", LONG],
+        ["lint", "deaf.jinja", "--select", LONG],
+        ["lint", "deaf.jinja", "--jobs", LONG],
+        ["lint", "deaf.jinja", "--jobs", DIGITS],
+        ["lint", "deaf.jinja#" + LONG],
+        ["lint", "#" + LONG],
+        ["lint", "deaf.jinja", "--output-format", LONG],
+        ["render", "deaf.jinja", "--case", LONG],
+        ["render", "deaf.jinja", "--set", LONG],
+        ["render", "deaf.jinja", "--set", f"{LONG}={LONG}"],
+        ["render", "deaf.jinja", "--set", f"a={DIGITS}"],
+        ["render", "deaf.jinja", "--date", LONG],
+        ["render", "deaf.jinja", "--renderer", LONG, "--context", "x"],
+        ["extract", "deaf.jinja", "--name", LONG],
+        ["extract", "deaf.jinja", LONG],
+        ["rule", LONG],
+        ["cases", "chat-basic+" + LONG],
+    ],
+    ids=lambda arguments: " ".join(arguments).replace(LONG, "LONG").replace(DIGITS, "DIGITS"),
+)
+@pytest.mark.usefixtures("folder")
+def test_what_is_repeated_is_clipped(cli: InProcess, arguments: list[str]) -> None:
+    ran = cli(*arguments)
+    assert ran.code == 2
+    assert all(len(line) < 320 for line in ran.err.splitlines())
+    assert "x" * 61 not in ran.err
+    assert "internal" not in ran.err
+
+
+def test_a_path_comes_whole_into_a_message_unless_it_is_absurd(cli: InProcess, folder: Path) -> None:
+    path = folder / "/".join(["a_folder_with_a_name"] * 12) / "x.jinja"
+    assert f"error: no such file: {path}\n" in cli("extract", str(path)).err
+    assert max(map(len, cli("extract", LONG).err.splitlines())) < 1_100
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--set", f"a={DIGITS}"], "a number of more than 4,300 digits"),
+        (["--set", "a=" + "[" * 100_000], "is nested too deeply"),
+        (["--set", "a=b"], "--set a: b is not JSON"),
+        (["--messages", "digits.json"], "digits.json holds a number of more than 4,300 digits"),
+        (["--tools", "digits.json"], "digits.json holds a number of more than 4,300 digits"),
+    ],
+)
+def test_a_number_that_is_too_long_is_called_so(cli: InProcess, folder: Path, arguments: list[str], told: str) -> None:
+    (folder / "digits.json").write_text(f"[{DIGITS}]")
+    ran = cli("render", "deaf.jinja", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert told in ran.err.splitlines()[0]
+
+
+# -------------------------------------------------------------------------------------------- standard input
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_named_template_of_standard_input(before: bool) -> None:
+    data = json.dumps({"chat_template": [{"name": "default", "template": "D"}, {"name": "a b", "template": "AB"}]})
+    arguments = ["--stdin-filename", "tokenizer_config.json"]
+    line = ["extract", "-#a b", *arguments] if before else ["extract", *arguments, "-#a b"]
+    ran = start(*line, stdin=data.encode())
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"AB", b"")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no links like these")
+def test_an_output_file_that_is_a_link_to_itself(cli: InProcess, folder: Path) -> None:
+    loop(folder / "out")
+    assert cli("rule", "TL201", "-o", "out").err == "error: out: cannot be written: too many levels of symbolic links\n"
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_option_may_have_a_value_that_looks_like_one(cli: InProcess) -> None:
+    Path("x.jinja").write_text("{{ bos_token }}{{ messages[0].content }}", encoding="utf-8")
+    ran = cli("render", "--bos-token", "-#a", "x.jinja")
+    assert (ran.code, ran.out[:3]) == (0, "-#a")
+
+
+# ------------------------------------------------------------------------------------- requests that are none
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_malformed_body_is_a_failed_cell_of_every_engine(cli: InProcess, folder: Path, listed: bool) -> None:
+    good = {"messages": [{"role": "user", "content": "hi"}]}
+    bodies = {"a": good, "b": {"messages": [{"content": "hi"}]}, "c": good}
+    (folder / "bodies").mkdir()
+    for name, body in bodies.items():
+        (folder / "bodies" / f"{name}.json").write_text(json.dumps(body))
+    (folder / "all.json").write_text(json.dumps([{"id": name, **body} for name, body in bodies.items()]))
+    path = "all.json" if listed else "bodies"
+    ran = cli("render", "deaf.jinja", "--requests", path, "--engine", "transformers", "--output-format", "json")
+    cells = json.loads(ran.out)["renders"]
+    assert (ran.code, [(cell["case"], cell["ok"]) for cell in cells]) == (1, [("a", True), ("b", False), ("c", True)])
+    place = "all.json: [1]" if listed else os.path.join("bodies", "b.json")  # noqa: PTH118 (a message)
+    message = f"{place}: messages[0] has no role"
+    assert cells[1]["error"] == {"kind": "invalid-request", "message": message, "line": None, "column": None}
+    told = cli("render", "deaf.jinja", "--requests", path)
+    assert told.code == 1
+    assert f"error invalid-request: {message}\n" in told.out
+
+
+def test_only_malformed_bodies(cli: InProcess, folder: Path) -> None:
+    (folder / "one.json").write_text("{}")
+    ran = cli("render", "deaf.jinja", "--requests", "one.json")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == "error: deaf.jinja · one · transformers: invalid-request: one.json has no messages\n"
+
+
+# --------------------------------------------------------------------------------------------- half a character
+
+
+@pytest.fixture
+def half(folder: Path) -> Path:
+    """A model whose template writes half a character."""
+    (folder / "m").mkdir()
+    (folder / "m" / "tokenizer_config.json").write_text(f'{{"chat_template": "{HALF}"}}')
+    return folder
+
+
+@pytest.mark.parametrize("command", ["render", "extract"])
+@pytest.mark.usefixtures("half")
+def test_half_a_character_is_never_written_as_bytes(cli: InProcess, command: str) -> None:
+    for target in ([], ["-o", "out"]):
+        ran = cli(command, "m", *target)
+        assert (ran.code, ran.out) == (2, "")
+        assert not Path("out").exists() or Path("out").read_bytes() == b""
+        first, cure = ran.err.splitlines()
+        assert first.endswith("holds \\ud83d, half of a surrogate pair, which UTF-8 cannot carry")
+        assert cure == "help: --output-format json spells it as an escape"
+    assert "\\ud83d" in cli(command, "m", "--output-format", "json").out
+
+
+@pytest.mark.usefixtures("half")
+def test_other_prompts_are_written_beside_one_with_half_a_character(cli: InProcess) -> None:
+    ran = cli("render", "m", "deaf.jinja", "--case", "chat-basic")
+    assert ran.code == 2
+    assert "── m · chat-basic · transformers\nerror the prompt holds \\ud83d, half of a surrogate pair" in ran.out
+    assert "── deaf.jinja · chat-basic · transformers\n<|im_start|>user" in ran.out
+    assert DEAF not in ran.out
+
+
+@pytest.mark.usefixtures("half")
+def test_half_a_character_is_shown_to_a_person(cli: InProcess) -> None:
+    ran = cli("render", "m", "--show", "tokens")
+    assert ran.code == 0
+    assert ran.out.endswith("\\ud83d\n")
