@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from templatelint.engines.llamacpp.probes import ARGUMENTS, FUNCTIONS, VALUES
 from templatelint.model import RenderError
 
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 _SHOWN = 120  # characters of a call in a message
 _ARGUMENTS = "arguments"
+# What stands in a probe, and what people are shown instead.
+_PLAIN = dict(zip((*FUNCTIONS, *ARGUMENTS, *VALUES), ("f", "g", "a", "b", "x", "y"), strict=True))
 
 
 def no_start(cause: RenderError) -> RenderError:
@@ -30,13 +33,14 @@ def failed_trial(cause: RenderError) -> RenderError:
 
 def not_analysable(error: NotAnalysable, source: str) -> RenderError:
     """The analysis fails, and with it every request."""
-    start = error.text.find("{")
-    shown = error.text[max(start, 0) :][:_SHOWN]
+    shown = error.text[max(error.text.find("{"), 0) :]
+    for probed, plain in _PLAIN.items():
+        shown = shown.replace(probed, plain)
     line, column = _place_of_arguments(source) or (None, None)
     return RenderError(
         "unsupported",
         "llama.cpp cannot find out how calls are written: arguments that are an object come out as text that is "
-        f"not JSON: {shown}",
+        f"not JSON: {shown[:_SHOWN]}",
         line,
         column,
     )
