@@ -159,6 +159,24 @@ def test_a_bad_file_fails_and_is_explained(project: Project) -> None:
     assert "--> chat_template.jinja" not in ran.stdout
 
 
+def test_a_config_whose_template_is_a_file_of_its_own_passes(project: Project) -> None:
+    template = project.write("split/chat_template.jinja", GOOD)
+    companions = [
+        project.write("split/tokenizer_config.json", '{"bos_token": "<s>"}'),
+        project.write("split/processor_config.json", "{}"),
+    ]
+    for files in ([template, *companions], companions):
+        ran = project.pre_commit("templatelint", *files)
+        assert ran.returncode == 0, ran.stdout
+
+
+def test_a_config_without_a_template_anywhere_fails(project: Project) -> None:
+    lone = project.write("lone/tokenizer_config.json", '{"bos_token": "<s>"}')
+    ran = project.pre_commit("templatelint", lone)
+    assert ran.returncode == 1
+    assert re.search(r"^error\[TL601\] template-missing: ", ran.stdout, re.MULTILINE)
+
+
 def test_other_files_are_let_alone(project: Project) -> None:
     other = project.write("templates/index.jinja", BAD)
     ran = project.pre_commit("templatelint", other)
