@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 from templatelint.engines.llamacpp.engine import LoadedTemplate, engine
 from templatelint.engines.llamacpp.tool_calls import NotAnalysable
-from templatelint.model import Origin, RenderError, Template, Tokenizer
+from templatelint.model import Origin, RenderError, Request, Template, Tokenizer
 from templatelint.traffic import read_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from templatelint.model import Request
 
 _FOLDER = Path(__file__).resolve().parents[2] / "shared" / "truth"
 _RECORDS = "llamacpp-b11549.jsonl.xz"
@@ -111,7 +110,8 @@ def _compare_analysis(name: str, loaded: LoadedTemplate, truth: Mapping[str, Any
 
 def main(folder: Path = _FOLDER) -> bool:
     """Compare everything, print what was found; whether every target is met."""
-    requests = dict(read_requests(folder / "requests.json"))
+    handed = read_requests(folder / "requests.json")
+    requests = {name: request for name, request in handed if isinstance(request, Request)}
     tally = Tally()
     started = process_time()
     count = 0
