@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 _TEXT = "chat-basic"
 _CALL = "tool-call-empty"
-PROBES = (_TEXT, f"{_TEXT}+typed", _CALL, f"{_CALL}+typed", f"{_CALL}+shortids", f"{_CALL}+typed+shortids")
+FIRST = (_TEXT, _CALL)
+PROBES = (f"{_TEXT}+typed", f"{_CALL}+typed", f"{_CALL}+shortids", f"{_CALL}+typed+shortids")
+
+
+def suspicious(observed: Matrix, engine: str) -> bool:
+    """Whether the plain form loses a text or makes the template raise, so that the probes are worth rendering."""
+    return not _shows(observed, engine, _TEXT) or _fails(observed, engine, _CALL)
 
 
 def demands(observed: Matrix, engine: str) -> tuple[str, ...]:

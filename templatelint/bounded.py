@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -235,6 +236,7 @@ def _serve_forked(
 ) -> NoReturn:
     try:
         os.close(read_end)
+        gc.freeze()  # what the parent made is not garbage: walking it would only copy its memory pages
         _leave_terminal()
         _reset_signals(signal_mask)
         _limit_memory(limits.memory)

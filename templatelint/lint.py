@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from templatelint import accommodation, cards, cases, checks, engines, matrix, reading
@@ -27,7 +28,7 @@ from templatelint.severity import ALWAYS_ON, Stance, severity
 from templatelint.view import NoText, View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from templatelint.engines import Engine
 
@@ -140,7 +141,9 @@ def _judge_all(units: Sequence[_Unit], options: Options) -> Iterator[_Verdict]:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    with ProcessPoolExecutor(min(jobs, len(units) or 1), get_context("spawn")) as workers:
+    # A fork inherits what is imported; elsewhere than on Linux, system libraries may not survive one.
+    context = get_context("fork" if sys.platform == "linux" else "spawn")
+    with ProcessPoolExecutor(min(jobs, len(units) or 1), context) as workers:
         yield from workers.map(partial(_judge, options=options), units, chunksize=4)
 
 
@@ -153,11 +156,11 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
     faults: list[tuple[Card, str, Fault]] = []
     not_run: list[NotRun] = []
     for engine in running:
-        adapted = accommodation.adapted(plan, accommodation.demands(observed, engine.name))
-        if further := [
-            cases.get(case_id) for case_id in dict.fromkeys(adapted.values()) if case_id not in observed.cases
-        ]:
-            observed = observed.extended(matrix.observe(unit.model, unit.template, [engine], further))
+        adapted: Mapping[str, str] = {}
+        if accommodation.suspicious(observed, engine.name):
+            observed = _observed_too(observed, unit, engine, accommodation.PROBES)
+            adapted = accommodation.adapted(plan, accommodation.demands(observed, engine.name))
+            observed = _observed_too(observed, unit, engine, adapted.values())
         view = View(engine.name, engine.client_form, unit.model, unit.template, observed, adapted)
         for card in evaluated:
             found, gaps = _apply(card, view)
@@ -173,28 +176,40 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
     return _Verdict(tuple(findings), tuple(not_run))
 
 
+def _observed_too(observed: matrix.Matrix, unit: _Unit, engine: Engine, case_ids: Iterable[str]) -> matrix.Matrix:
+    further = [
+        cases.get(case_id) for case_id in dict.fromkeys(case_ids) if (case_id, engine.name) not in observed.cells
+    ]
+    if not further:
+        return observed
+    return observed.extended(matrix.observe(unit.model, unit.template, [engine], further))
+
+
 # ------------------------------------------------------------------------------------------- the rules
 
 
-def _selected(options: Options) -> list[Card]:
+@lru_cache(maxsize=1)
+def _selected(options: Options) -> tuple[Card, ...]:
     """The cards that the options select, among those that have a check."""
     implemented = {card.id: card for card in cards.all_cards().values() if card.name in checks.names()}
     wanted = {rule for word in options.select for rule in cards.select(word)} if options.select else set(implemented)
     wanted |= {rule for word in options.extend_select for rule in cards.select(word)}
     wanted -= {rule for word in options.ignore for rule in cards.select(word)}
-    return [card for rule, card in implemented.items() if rule in wanted]
+    return tuple(card for rule, card in implemented.items() if rule in wanted)
 
 
-def _with_subsumers(selected: Sequence[Card]) -> list[Card]:
+@lru_cache(maxsize=1)
+def _with_subsumers(selected: tuple[Card, ...]) -> tuple[Card, ...]:
     """The selected cards and those that could make one of their findings redundant."""
     wanted = {card.id for card in selected} | {rule for card in selected for rule in card.subsumed_by}
-    return [card for card in cards.all_cards().values() if card.id in wanted and card.name in checks.names()]
+    return tuple(card for card in cards.all_cards().values() if card.id in wanted and card.name in checks.names())
 
 
-def _plan(selected: Sequence[Card]) -> list[str]:
+@lru_cache(maxsize=1)
+def _plan(selected: tuple[Card, ...]) -> tuple[str, ...]:
     """The ids of the union of what the rules look at, each cell once."""
     wanted = dict.fromkeys(case_id for card in selected for case_id in checks.load(card.name).CASES)
-    return list(wanted | dict.fromkeys((*_TOOL_CELLS, *accommodation.PROBES)))
+    return tuple(wanted | dict.fromkeys((*_TOOL_CELLS, *accommodation.FIRST)))
 
 
 def _apply(card: Card, view: View) -> tuple[list[Fault], list[str]]:

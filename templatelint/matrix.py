@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _PATIENCE = 0.2  # seconds; a real template renders a case in a thousandth of that
 _BUDGET = 8_000_000  # characters; all cases of the longest real template are a tenth of that
+# the names through which engines tell a template the time
+_CLOCK = ("strftime_now", "date_string", "datetime")
 _ENDED = object()
 _STOPPED: Mapping[str, ErrorKind] = {"timeout": "timeout", "memory": "too-large", "died": "too-large"}
 
@@ -62,22 +64,42 @@ def observe(
     engines: Sequence[Engine],
     cases: Sequence[Case],
 ) -> Matrix:
-    """Render the cases that each engine would serve with this template."""
-    planned = [
-        (case.id, engine.name, job)
-        for engine in engines
-        for case in cases
-        if engine.choose(model, (job := _job(case, engine)).request) == template
-    ]
-    outcome = _run(template, model.tokenizer, engines, [(name, job) for _, name, job in planned], _BUDGET)
+    """Render the cases that each engine would serve with this template.
+
+    Cases that come to the same request are rendered once: in the client form that an engine is fed anyway, or on
+    another day where the template does not ask for the time.
+    """
+    timeless = not any(name in template.source for name in _CLOCK)
+    jobs: dict[tuple[str, str], _Job] = {}
+    stands_for: dict[tuple[str, str], tuple[str, str]] = {}
+    for engine in engines:
+        for case in cases:
+            job = _job(case, engine)
+            if engine.choose(model, job.request) != template:
+                continue
+            same = (_plain_id(case, engine, timeless=timeless), engine.name)
+            stands_for[case.id, engine.name] = same
+            jobs.setdefault(same, job)
+    outcome = _run(
+        template, model.tokenizer, engines, [(name, job) for (_, name), job in jobs.items()], _Extent(_BUDGET)
+    )
+    observed = dict(zip(jobs, outcome.observations, strict=True))
     cells: dict[tuple[str, str], Observation] = {}
     skipped: dict[tuple[str, str], str] = {}
-    for (case_id, name, _), observed in zip(planned, outcome.observations, strict=True):
-        if isinstance(observed, Observation):
-            cells[case_id, name] = observed
+    for cell, same in stands_for.items():
+        answer = observed[same]
+        if isinstance(answer, Observation):
+            cells[cell] = answer
         else:
-            skipped[case_id, name] = observed
+            skipped[cell] = answer
     return Matrix({case.id: case for case in cases}, outcome.loads, cells, skipped)
+
+
+def _plain_id(case: Case, engine: Engine, *, timeless: bool) -> str:
+    """The id without the variants that change nothing here."""
+    idle = {engine.client_form, *(("tomorrow",) if timeless else ())}
+    stem, *variants = case.id.split("+")
+    return "+".join([stem, *(variant for variant in variants if variant not in idle)])
 
 
 def observe_requests(
@@ -97,7 +119,7 @@ def observe_requests(
         if not rows:
             continue
         jobs = [(engine.name, _Job(requests[row], now)) for row in rows]
-        outcome = _run(template, model.tokenizer, [engine], jobs, math.inf)
+        outcome = _run(template, model.tokenizer, [engine], jobs, _Extent(refused=True))
         for row, observed in zip(rows, outcome.observations, strict=True):
             results[row] = (template, _as_observation(observed, outcome.loads.get(engine.name)))
     return results
@@ -114,6 +136,19 @@ def _job(case: Case, engine: Engine) -> _Job:
 
 
 @dataclass(frozen=True)
+class _Extent:
+    """How far a run goes.
+
+    Attributes:
+        characters: of all prompts together.
+        refused: render also in an engine that would not start with the template.
+    """
+
+    characters: float = math.inf
+    refused: bool = False
+
+
+@dataclass(frozen=True)
 class _Outcome:
     loads: Mapping[str, RenderError | None]
     observations: Sequence[Observation | str]
@@ -124,10 +159,10 @@ def _run(
     tokenizer: Tokenizer,
     engines: Sequence[Engine],
     jobs: Sequence[tuple[str, _Job]],
-    budget: float,
+    extent: _Extent,
 ) -> _Outcome:
     """Load the template in every engine and render its jobs, all in one child; jobs come grouped by engine."""
-    items, stop = bounded.run(_render_all, template, tokenizer, engines, jobs, budget, limits=bounded.Limits())
+    items, stop = bounded.run(_render_all, template, tokenizer, engines, jobs, extent, limits=bounded.Limits())
     answers: Iterator[Any] = iter(items)
     pending = None if stop is None else RenderError(_STOPPED[stop.kind], stop.message)
     lost = f"not tried: an earlier cell {'ran out of budget' if stop is None else f'ended with: {stop.message}'}"
@@ -141,7 +176,7 @@ def _run(
             loads[engine.name] = pending
             pending = None
         for _ in [job for name, job in jobs if name == engine.name]:
-            if loads.get(engine.name) is not None:
+            if loads.get(engine.name) is not None and not _renders_refused(loads[engine.name], extent):
                 observations.append(f"{engine.name} does not load the template")
             elif (answer := next(answers, None)) is not None:
                 observations.append(_observation(answer))
@@ -153,30 +188,37 @@ def _run(
     return _Outcome(loads, observations)
 
 
+def _renders_refused(error: RenderError | None, extent: _Extent) -> bool:
+    return extent.refused and error is not None and error.kind == "no-start"
+
+
 def _render_all(
     template: Template,
     tokenizer: Tokenizer,
     engines: Sequence[Engine],
     jobs: Sequence[tuple[str, _Job]],
-    budget: float,
+    extent: _Extent,
 ) -> Iterator[Any]:
     """In the child: for each engine one item for loading, then one for each of its jobs.
 
     After a cell that took long only to fail for its size the others are not tried: they would do the same. Nor are
-    they once all prompts together hold more text than `budget`.
+    they once all prompts together hold more text than they may.
     """
+    left = extent.characters
     for engine in engines:
         loaded = engine.load(template, tokenizer)
         if isinstance(loaded, RenderError):
             yield _plain_error(loaded)
             continue
-        yield None
+        yield _plain_error(loaded.refusal)
+        if loaded.refusal is not None and not extent.refused:
+            continue
         for name, job in jobs:
             if name == engine.name:
                 started = process_time()
                 observation = loaded.render(job.request, job.now)
-                budget -= len(observation.prompt or "")
-                if budget < 0:
+                left -= len(observation.prompt or "")
+                if left < 0:
                     yield [
                         None,
                         ["too-large", "the cases together render to more than 8,000,000 characters", None, None],

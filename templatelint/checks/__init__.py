@@ -6,6 +6,7 @@ view raises where a cell has no text to give, and the pipeline records the check
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
@@ -27,6 +28,7 @@ class Check(Protocol):
         ...
 
 
+@cache
 def names() -> tuple[str, ...]:
     """The rules that have a check, by name."""
     return tuple(

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from templatelint.view import View
 
-_SHAPES = ("tool-call-empty", "tool-call-text", "tool-call", "tool-loop")
+_SHAPES = ("tool-call-empty", "tool-call-text")
 CASES = (*_SHAPES, *(f"{case_id}+wire" for case_id in _SHAPES), *(f"{case_id}+native" for case_id in _SHAPES))
 
 

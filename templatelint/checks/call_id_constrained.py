@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from templatelint.view import View
 
 _CALL = "tool-call-empty"
-CASES = (_CALL, "tool-id-short")
+CASES = (_CALL,)
 
 # Engines whose callers make up the ids themselves: a constraint is a contract there, not a break.
 _IDS_FROM_CALLERS = frozenset({"transformers"})

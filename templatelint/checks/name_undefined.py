@@ -25,7 +25,8 @@ CASES = (
     "tool-loop",
 )
 
-_UNDEFINED = re.compile(r"'(\w+)' is undefined")
+# as jinja2 and llama.cpp's renderer say it
+_UNDEFINED = re.compile(r"'(?P<name>\w+)' is undefined|no function '(?P<function>\w+)'")
 _SPECIAL_TOKEN = re.compile(r"\w+_token")  # those are the tokenizer's business
 _LISTED = 3  # names in one message
 # what engines put into the template's globals, and names Jinja binds by itself
@@ -41,8 +42,9 @@ def check(view: View) -> Iterator[Fault]:
     seen: dict[str, list[str]] = {}
     for case, error in view.failures():
         found = _UNDEFINED.search(error.message)
-        if error.kind == "raised" and found and not _SPECIAL_TOKEN.fullmatch(found[1]):
-            seen.setdefault(found[1], []).append(case.id)
+        name = (found["name"] or found["function"]) if found else ""
+        if error.kind in {"raised", "unsupported"} and name and not _SPECIAL_TOKEN.fullmatch(name):
+            seen.setdefault(name, []).append(case.id)
     names = _Names(syntax)
     for name, case_ids in seen.items():
         needs_tools = all(view.case(case_id).request.tools for case_id in case_ids)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from typing import TYPE_CHECKING
 
@@ -16,31 +15,37 @@ if TYPE_CHECKING:
     from templatelint.view import View
 
 _THINK = re.compile(r"[<\[|/][^<>\[\]]*think", re.IGNORECASE)
-_HISTORIES = ("chat-long", "tool-loop", "reasoning-loop", "reasoning-after-loop")
-CASES = tuple(
-    cut for history in _HISTORIES for snapshot in snapshots(history) for cut in (snapshot, f"{snapshot}+nogen")
-)
+
+
+def _steps() -> Iterator[tuple[str, str]]:
+    """Pairs of requests that a client sends one after the other, or one some time after the other."""
+    for history in ("chat-long", "tool-loop", "reasoning-after-loop"):
+        first, second, *_, last = snapshots(history)
+        yield from ((f"{first}+nogen", second), (f"{second}+nogen", last))
+
+
+_STEPS = tuple(_steps())
+CASES = tuple(case_id for step in _STEPS for case_id in step)
 
 
 def check(view: View) -> Iterator[Fault]:
-    """Compare each snapshot of a growing history with the next."""
+    """Compare each snapshot of a growing history with a later one."""
     found: dict[str, tuple[str, str, float, str]] = {}
-    for history in _HISTORIES:
-        cuts = snapshots(history)
-        for earlier, later in itertools.pairwise(cuts):
-            if not view.renders(f"{earlier}+nogen") or not view.renders(later):
-                continue
-            before, after = view.prompt(f"{earlier}+nogen").rstrip(), view.prompt(later)
-            shared = common(before, after)
-            lost = 1 - shared / len(before) if before else 0.0
-            cause = _cause(view.case(earlier), before, after, shared)
-            if shared < len(before) and lost > found.get(cause, ("", "", 0.0, ""))[2]:
-                found[cause] = (earlier, later, lost, around(before, shared))
+    for earlier, later in _STEPS:
+        if not view.renders(earlier) or not view.renders(later):
+            continue
+        before, after = view.prompt(earlier).rstrip(), view.prompt(later)
+        shared = common(before, after)
+        lost = 1 - shared / len(before) if before else 0.0
+        cause = _cause(view.case(earlier), before, after, shared)
+        if shared < len(before) and lost > found.get(cause, ("", "", 0.0, ""))[2]:
+            found[cause] = (earlier, later, lost, around(before, shared))
     for cause, (earlier, later, lost, excerpt) in found.items():
         yield Fault(
-            message=f"{cause}: {lost:.0%} of the prompt of {earlier} is rewritten in {later}, from {excerpt!r}",
+            message=f"{cause}: {lost:.0%} of the prompt of {earlier.removesuffix('+nogen')} "
+            f"is rewritten in {later}, from {excerpt!r}",
             help="keep what was rendered once; a server recomputes everything behind the first difference",
-            cases=(f"{earlier}+nogen", later),
+            cases=(earlier, later),
             cause=cause,
             span=view.mention("loop.last", "last_query_index", "messages[-1]", "messages"),
         )

@@ -17,12 +17,16 @@ CASES = ()
 def check(view: View) -> Iterator[Fault]:
     """Say what the engine says when it loads the template."""
     error = view.load_error
-    if error is None or error.kind in ("timeout", "too-large"):
+    if error is None or error.kind in {"timeout", "too-large"}:
         return
+    starts = error.kind != "no-start"
     yield Fault(
-        message=f"the template does not load: {error.message}",
-        help=_help(error.message),
-        cause=error.message,
+        message=f"the template does not load: {error.message}" if starts else error.message,
+        help=_help(error.message)
+        if starts
+        else "guard what may be undefined and print data with `| tojson`, or start the server with another template "
+        "(`--chat-template-file`)",
+        cause="loads" if starts else "starts",
         span=view.span_of(error),
     )
 

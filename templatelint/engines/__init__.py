@@ -18,7 +18,17 @@ DEFAULT_ENGINES = ("transformers", "llama.cpp", "vllm", "sglang")
 
 
 class Loaded(Protocol):
-    """A template inside an engine."""
+    """A template inside an engine.
+
+    Attributes:
+        refusal: why the engine will not start with the template although it parses; each request is still answered
+            by what it would give. None where the engine starts.
+    """
+
+    @property
+    def refusal(self) -> RenderError | None:
+        """See the class."""
+        ...
 
     def render(self, request: Request, now: datetime) -> Observation:
         """The prompt that the engine makes of the request at that time, or why it makes none."""
@@ -101,7 +111,7 @@ ENGINES: Mapping[str, EngineEntry] = {
         _built_in("transformers", "jinja2", "transformers", "5.24.0"),
         _missing("transformers@4.57", "jinja2", "4.57.6"),
         _missing("transformers@5.20", "jinja2", "5.20.0"),
-        _missing("llama.cpp", "llama.cpp", "b11549"),
+        _built_in("llama.cpp", "llama.cpp", "llamacpp.engine", "b11549"),
         _missing("vllm", "jinja2", "0.33.0"),
         _missing("sglang", "jinja2", "0.5.23"),
         _missing("mlx-lm", "jinja2", "d78bf58e (2026-08-22)"),

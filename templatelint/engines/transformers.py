@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 from templatelint.model import ClientForm, Observation, RenderError, Template
 from templatelint.renderers import RenderFailure
 
+# not inside `load`: what is imported here, the children of a run inherit
+from templatelint.renderers.jinja2 import compile_template
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -63,8 +66,6 @@ class Transformers:
 
     def load(self, template: Template, tokenizer: Tokenizer) -> LoadedTemplate | RenderError:
         """Compile the template."""
-        from templatelint.renderers.jinja2 import compile_template
-
         try:
             compiled = compile_template(template.source, restricted=self.release.restricted)
         except RenderFailure as failure:
@@ -87,6 +88,11 @@ class LoadedTemplate:
     compiled: Compiled
     special_tokens: Mapping[str, str]
     release: Release
+
+    @property
+    def refusal(self) -> None:
+        """None: what compiles is used."""
+        return
 
     def render(self, request: Request, now: datetime) -> Observation:
         """What `apply_chat_template(..., tokenize=False)` returns for the request."""

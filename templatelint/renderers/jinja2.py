@@ -25,7 +25,7 @@ from templatelint.syntax import GenerationTag, Syntax, TemplateSyntax, parse, wa
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from types import TracebackType
+    from types import CodeType, TracebackType
 
     from templatelint.model import ErrorKind
 
@@ -209,6 +209,7 @@ class Compiled:
         self._writer = writer
         code = compile(writer.python(), "<template>", "exec")
         self._template = CompiledTemplate.from_code(environment, code, environment.make_globals(None))
+        self._places: dict[tuple[CodeType, int], tuple[int, int] | None] = {}
 
     def render(self, variables: Mapping[str, Any], now: datetime | None = None) -> str:
         """The template's text with these variables; `now` is the time that `strftime_now` tells.
@@ -258,13 +259,18 @@ class Compiled:
         frame = self._innermost(error.__traceback__)
         if frame is None:
             return None, None
+        instruction = (frame.tb_frame.f_code, frame.tb_lasti)
+        if instruction not in self._places:  # many requests fail at the same place
+            self._places[instruction] = self._place_in(frame, error)
+        return self._places[instruction] or (self._template.get_corresponding_lineno(frame.tb_lineno), None)
+
+    def _place_in(self, frame: TracebackType, error: Exception) -> tuple[int, int] | None:
         positions = islice(frame.tb_frame.f_code.co_positions(), frame.tb_lasti // 2, None)
         line, end_line, column, end_column = next(positions, (None,) * 4)
-        place = None
-        if line and end_line and column is not None and end_column is not None:  # else Python keeps none
-            node = self._writer.node_at(_PythonPosition(line, end_line, column, end_column))
-            place = _place_of(node, error, self.syntax)
-        return place or (self._template.get_corresponding_lineno(frame.tb_lineno), None)
+        if not line or not end_line or column is None or end_column is None:
+            return None  # Python keeps none
+        node = self._writer.node_at(_PythonPosition(line, end_line, column, end_column))
+        return _place_of(node, error, self.syntax)
 
     def _innermost(self, frame: TracebackType | None) -> TracebackType | None:
         found = None
