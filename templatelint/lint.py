@@ -161,7 +161,7 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
             observed = _observed_too(observed, unit, engine, accommodation.PROBES)
             adapted = accommodation.adapted(plan, accommodation.demands(observed, engine.name))
             observed = _observed_too(observed, unit, engine, adapted.values())
-        view = View(engine.name, engine.client_form, unit.model, unit.template, observed, adapted)
+        view = View(engine.name, engine.renderer, engine.client_form, unit.model, unit.template, observed, adapted)
         for card in evaluated:
             found, gaps = _apply(card, view)
             faults += [(card, engine.name, fault) for fault in found]

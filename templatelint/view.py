@@ -33,12 +33,14 @@ class View:
 
     Attributes:
         engine: the engine's id.
+        renderer: the id of its Jinja implementation.
         client_form: the form in which it is fed requests.
         adapted: case id → the variant of it in which this template can be judged; cases are looked up by the plain id.
         missed: cells without text that a check passed over; the pipeline reports them.
     """
 
     engine: str
+    renderer: str
     client_form: ClientForm
     model: Model
     template: Template

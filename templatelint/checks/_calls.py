@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from templatelint.model import Case
     from templatelint.view import View
 
+# Histories that end in a call, or go on without its result; servers refuse the first kind before they render.
+WITHOUT_RESULT = ("tool-pending", "tool-unanswered")
+
 
 def region(prompt: str, case: Case, turn: str = "user.1", until: str = "tool.1") -> str:
     """The prompt from the end of one text to the start of another (to its own end where that is missing)."""

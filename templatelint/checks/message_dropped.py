@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from templatelint.checks._discarded import with_cause
 from templatelint.model import Case, Fault
 from templatelint.reading import has, spoken
+from templatelint.view import NoText
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,23 +25,37 @@ def check(view: View) -> Iterator[Fault]:
     """Follow every text; what is missing only beside tool calls is a smaller fault with its own cause."""
     lost = {case.id: missing for case, prompt in view.rendered(*_PLAIN) if (missing := _missing(case, prompt))}
     if lost:
-        yield _fault(view, lost, "", "chat")
+        yield with_cause(view, _fault(view, lost, "", "chat"), "user", "assistant")
         return
     lost = {case.id: missing for case, prompt in view.rendered(*_TOOLS) if (missing := _missing(case, prompt))}
     if lost:
-        yield _fault(view, lost, " once tools have been used", "tools")
-    for case, prompt in view.rendered(*_BESIDE):
-        what, need = _BESIDE[case.id.split("+")[0]]
-        if not has(prompt, case, "assistant.1"):
-            yield Fault(
-                message=f"the text that an assistant writes beside {what} is dropped from the history",
-                help="print `message['content']` also where the other field is there",
-                cases=(case.id,),
-                cause=f"beside {what}",
-                span=view.mention("tool_calls" if need == "tools" else "reasoning_content"),
-                impact="degrades" if need == "tools" else None,
-                need=need,
-            )
+        fault = _fault(view, lost, " once tools have been used", "tools")
+        yield with_cause(view, fault, "user", "assistant")
+    for case_id in _BESIDE:
+        yield from _beside(view, case_id)
+
+
+def _beside(view: View, case_id: str) -> Iterator[Fault]:
+    what, need = _BESIDE[case_id]
+    error = view.error(case_id)
+    if error is None and has(view.prompt(case_id), view.case(case_id), "assistant.1"):
+        return
+    # a tool call that raises has rules of its own
+    if error is not None and (
+        need == "tools" or error.kind in {"timeout", "too-large"} or not view.renders("chat-turns")
+    ):
+        view.missed.append(NoText(case_id, error.message))
+        return
+    fact = "is dropped from the history" if error is None else f"makes the template raise: {error.message}"
+    yield Fault(
+        message=f"the text that an assistant writes beside {what} {fact}",
+        help="print `message['content']` also where the other field is there",
+        cases=(view.case(case_id).id,),
+        cause=f"beside {what}",
+        span=view.span_of(error) if error else view.mention("tool_calls" if need == "tools" else "reasoning_content"),
+        impact="degrades" if need == "tools" else None,
+        need=need,
+    )
 
 
 def _missing(case: Case, prompt: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from templatelint.checks._discarded import with_cause
 from templatelint.model import Fault
 from templatelint.reading import has
 
@@ -28,10 +29,11 @@ def check(view: View) -> Iterator[Fault]:
         when = " when tools are sent"
     else:
         when = f" in {', '.join(lost)} (it does in {', '.join(kept)})"
-    yield Fault(
+    fault = Fault(
         message=f"a leading system message does not reach the prompt{when}",
         help="print the system message, or put its text into the first user message before sending",
         cases=tuple(lost),
         cause=when,
         span=view.mention("'system'", '"system"', "messages"),
     )
+    yield with_cause(view, fault, "system")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from templatelint.checks._calls import id_for_name, lost_parts
+from templatelint.checks._calls import WITHOUT_RESULT, id_for_name, lost_parts
 from templatelint.model import Fault
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _SHAPES = {
     "tool-call-text": "with text beside them",
 }
 _OTHER_FORM = "tool-call-empty+wire"
-CASES = ("chat-turns", "tools-offer", "tool-pending", *_SHAPES, "tool-loop", _OTHER_FORM)
+CASES = ("chat-turns", "tools-offer", *WITHOUT_RESULT, *_SHAPES, "tool-loop", _OTHER_FORM)
 
 
 def check(view: View) -> Iterator[Fault]:
@@ -61,9 +61,9 @@ def check(view: View) -> Iterator[Fault]:
 
 def _call_alone_fails(view: View) -> bool:
     """Whether it is the call that raises: not the tools it belongs to, its result, or the shape of its arguments."""
-    pending = view.error("tool-pending")
+    without_result = any(view.renders(case_id) for case_id in WITHOUT_RESULT)
     return (
-        pending is not None
+        not without_result
         and view.renders("chat-turns")
         and view.renders("tools-offer")
         and not view.renders(_OTHER_FORM)

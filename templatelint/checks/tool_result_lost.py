@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from templatelint.checks._calls import WITHOUT_RESULT
+from templatelint.checks._discarded import with_cause
 from templatelint.model import Fault
 from templatelint.reading import has
 
@@ -13,12 +15,14 @@ if TYPE_CHECKING:
     from templatelint.view import View
 
 _RESULTS = ("tool-call", "tool-call-empty", "tool-loop", "tool-result-json", "tool-parallel")
-CASES = ("tool-pending", *_RESULTS, "tool-result-named")
+CASES = (*WITHOUT_RESULT, *_RESULTS, "tool-result-named")
 
 
 def check(view: View) -> Iterator[Fault]:
     """Compare a pending call with an answered one, then follow the results."""
-    if view.renders("tool-pending") and not any(view.renders(case_id) for case_id in _RESULTS):
+    if any(view.renders(case_id) for case_id in WITHOUT_RESULT) and not any(
+        view.renders(case_id) for case_id in _RESULTS
+    ):
         error = view.error("tool-call")
         if error is not None and error.kind not in ("timeout", "too-large"):
             named = view.renders("tool-result-named")
@@ -39,10 +43,11 @@ def check(view: View) -> Iterator[Fault]:
     if lost:
         everywhere = len(lost) == len(seen)
         where = "" if everywhere else f" in {', '.join(lost)}"
-        yield Fault(
+        fault = Fault(
             message=f"the result of a tool does not reach the prompt{where}",
             help="render the content of messages of the role `tool`",
             cases=tuple(lost),
             cause="dropped" + where,
             span=view.mention("'tool'", '"tool"', "messages"),
         )
+        yield with_cause(view, fault, "tool")
