@@ -177,6 +177,8 @@ def _same_object(args: Sequence[Value], scope: Scope) -> bool:
         return left is right
     if is_integer(left) and is_integer(right):
         return left == right and left in _SMALL_INTEGERS
+    if isinstance(left, str) and len(left) <= 1:
+        return False  # Python keeps one of each, llama.cpp only what is the same variable
     return left is right
 
 

@@ -109,16 +109,16 @@ def from_json(value: Any) -> Value:
     Raises:
         TypeError: it is not JSON data.
     """
-    if value is None or value is True or value is False or isinstance(value, float):
-        return value
     if isinstance(value, str):
         return byte_text(value)
-    if isinstance(value, int):
-        return from_integer(value)
     if isinstance(value, dict):
         return {byte_text(key): from_json(member) for key, member in value.items()}
     if isinstance(value, list | tuple):
         return [from_json(item) for item in value]
+    if value is None or isinstance(value, bool | float):
+        return value
+    if isinstance(value, int):
+        return from_integer(value)
     raise TypeError(f"not JSON data: {type(value).__name__}")
 
 
@@ -219,6 +219,8 @@ def as_key(value: Value) -> Value:
 
 def equal(left: Value, right: Value) -> bool:
     """Whether `==` holds: lists and mappings equal nothing once they hold a list, a mapping or something undefined."""
+    if isinstance(left, str):
+        return bool(left == right)
     if isinstance(left, Undefined) or isinstance(right, Undefined):
         return isinstance(left, Undefined) and isinstance(right, Undefined)
     if is_list(left):
