@@ -8,6 +8,7 @@ from functools import lru_cache
 NAME = "add_generation_prompt"
 
 _REMEMBERED = 64
+_LONGEST = 500  # characters of a tag; nothing longer is plain to see, and patterns stay fast
 
 _STRING = r"(?:'(?:[^'\\]|\\[ntr'\"\\])*+'|\"(?:[^\"\\]|\\[ntr'\"\\])*+\")"
 _PATH = rf"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+|\[(?:{_STRING}|-?\d+)\])*+"
@@ -17,7 +18,7 @@ _OPERAND = (
 )
 _TEST = rf"\s*{_OPERAND}(?:\s+(?:and|or)\s+{_OPERAND})*+\s*"
 _CONCATENATED = rf"(?:{_STRING}|[be]os_token)(?:\s*[+~]\s*{_STRING})*+"
-_TAG = re.compile(r"\{%[-+]?\s*(\w+)(.*?)\s*[-+]?%\}|\{\{-?\s*(.*?)\s*-?\}\}|\{#.*?#\}", re.DOTALL)
+_TAG = re.compile(r"\{%[-+]?\s*(\w+)(.*?)[-+]?%\}|\{\{-?(.*?)-?\}\}|\{#.*?#\}", re.DOTALL)
 _GROUP = re.compile(r"(?<![\w\])'\"])\((.*?)\)|\s\((.*?)\)", re.DOTALL)
 _HARMLESS_TEST = re.compile(_TEST, re.DOTALL)
 _HARMLESS_OUTPUT = re.compile(rf"{_PATH}|{_CONCATENATED}(?:\s+if{_TEST}else\s+{_CONCATENATED})?", re.DOTALL)
@@ -36,7 +37,7 @@ def harmless(source: str) -> bool:
         word, rest, output = tag[1], tag[2] or "", tag[3]
         if not inside and not (word == "if" and NAME in rest):
             continue
-        if not _harmless(word, rest, output):
+        if len(tag[0]) > _LONGEST or not _harmless(word, rest, output):
             return False
         seen += tag[0].count(NAME)
         inside += (word == "if") - (word == "endif")
@@ -46,7 +47,7 @@ def harmless(source: str) -> bool:
 def _harmless(word: str | None, rest: str, output: str | None) -> bool:
     """Whether a tag cannot fail, whatever the variables are."""
     if output is not None:
-        return _HARMLESS_OUTPUT.fullmatch(_ungrouped(output)) is not None
+        return _HARMLESS_OUTPUT.fullmatch(_ungrouped(output).strip()) is not None
     if word in ("if", "elif"):
         return _HARMLESS_TEST.fullmatch(_ungrouped(rest)) is not None
     if word == "set":

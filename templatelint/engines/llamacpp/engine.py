@@ -19,6 +19,9 @@ from templatelint.engines.llamacpp.validation import ChatRequest, InvalidRequest
 from templatelint.model import ClientForm, Observation, RenderError, Template
 from templatelint.renderers import RenderFailure
 
+# not inside `load`: what is imported here, the children of a run inherit
+from templatelint.renderers.llamacpp import compile_template
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
@@ -62,8 +65,6 @@ class LlamaCpp:
 
         A template that parses is ready even where the server does not start with it: see `LoadedTemplate.refusal`.
         """
-        from templatelint.renderers.llamacpp import compile_template
-
         known = facts.load()
         source = template.source if template.name == _TOOL_USE else known.patched(template.source)
         try:
@@ -83,8 +84,6 @@ def _no_template(model: Model) -> str:
 
 @lru_cache(_PARSED)
 def _parses(source: str) -> bool:
-    from templatelint.renderers.llamacpp import compile_template
-
     try:
         compile_template(source)
     except RenderFailure:

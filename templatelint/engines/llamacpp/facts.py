@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -140,9 +141,8 @@ class Facts:
 def load() -> Facts:
     """The facts at hand."""
     import tomllib
-    from importlib.resources import files
 
-    table = tomllib.loads(files(__package__).joinpath(_FILE).read_text("utf-8"))
+    table = tomllib.loads(Path(__file__).with_name(_FILE).read_text("utf-8"))
     return Facts(
         build=table["build"],
         read=table["read"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import takewhile
 from typing import NamedTuple
 
 BLANKS = b" \t\n\v\f\r"
@@ -74,9 +73,14 @@ def last_marker(text: bytes) -> tuple[bytes, bytes]:
 
 def shared_head(left: bytes, right: bytes) -> int:
     """How many bytes two texts start with in common."""
-    if right.startswith(left):
-        return len(left)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
+    same, different = 0, min(len(left), len(right)) + 1
+    while different - same > 1:  # halving: comparing slices is far cheaper than a loop over bytes
+        middle = (same + different) // 2
+        if left[same:middle] == right[same:middle]:
+            same = middle
+        else:
+            different = middle
+    return same
 
 
 def difference(left: bytes, right: bytes) -> Difference:
