@@ -189,6 +189,7 @@ def test_places_count_in_the_source_as_given(newline: str) -> None:
         "{{ 'a'|indent(99999999, true) }}",
         "{{ odds|tojson(indent=99999999) }}",
         "{{ range(99999999999) }}",
+        "{{ range(-9223372036854775808, 9223372036854775807) }}",
         "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
         "{% set _ = odds.append(odds) %}{{ odds ~ '' }}",
         f"{{{{ {'(' * 3000}1{')' * 3000} }}}}",
@@ -203,6 +204,13 @@ def test_what_grows_too_large_is_stopped(source: str) -> None:
 
 def test_a_long_chain_of_sums_is_not_deep() -> None:
     assert compile_template("{{ " + "~".join(["'a'"] * 5000) + " }}").render({}, NOW) == "a" * 5000
+
+
+def test_digits_beyond_what_python_reads() -> None:
+    digits = "9" * 5000
+    source = "{{ d|int(5) }}{{ d|float }}{{ ('0' * 5000 ~ '7')|int }}{{ [[1]]|map(attribute=d)|string }}"
+    assert compile_template(source).render({"d": digits}, NOW) == "50.07[Undefined]"
+    assert _failure(f"{{{{ {digits} }}}}").line == 1
 
 
 def test_variables_that_nest_too_deeply() -> None:

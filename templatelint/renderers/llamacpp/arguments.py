@@ -19,7 +19,6 @@ from templatelint.renderers.llamacpp.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from templatelint.model import ErrorKind
     from templatelint.renderers.llamacpp.scope import Scope
     from templatelint.renderers.llamacpp.values import Handler
 
@@ -31,8 +30,8 @@ class Misuse(Trouble):
 class Lacking(Misuse):
     """A function was asked for what llama.cpp's version of it cannot do."""
 
-    def __init__(self, message: str, kind: ErrorKind = "unsupported") -> None:
-        super().__init__(message, kind)
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "unsupported")
 
 
 def is_string(value: Value) -> bool:
@@ -65,9 +64,13 @@ def require(arguments: Sequence[Value], *kinds: Callable[[Value], bool]) -> None
 def count(arguments: Sequence[Value], least: int, most: int | None = None) -> None:
     """Complain unless there are so many arguments, the value itself included."""
     if len(arguments) < least:
-        raise Misuse(f"needs {least - 1} argument{'s' * (least != 2)}, not {len(arguments) - 1}")  # noqa: PLR2004
+        raise Misuse(f"needs {_arguments(least - 1)}, not {len(arguments) - 1}")
     if most is not None and len(arguments) > most:
-        raise Misuse(f"takes at most {most - 1} argument{'s' * (most != 2)}, not {len(arguments) - 1}")  # noqa: PLR2004
+        raise Misuse(f"takes at most {_arguments(most - 1)}, not {len(arguments) - 1}")
+
+
+def _arguments(number: int) -> str:
+    return f"{number} argument{'' if number == 1 else 's'}"
 
 
 def keyword(arguments: Sequence[Value], name: str) -> Value:

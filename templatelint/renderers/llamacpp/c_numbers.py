@@ -7,20 +7,25 @@ import re
 from templatelint.renderers.llamacpp.values import BLANKS
 
 _INTEGER_START = re.compile(f"[{BLANKS}]*+([+-]?)([0-9a-zA-Z]*)")
+_SIXTEEN = 16
+_LONGEST = 64  # digits that 64 bits can have
 _HEXADECIMAL = re.compile("0[xX][0-9a-fA-F]")
 
 
 def leading_integer(value: str, base: int) -> int | None:
-    """The integer that a string starts with, as C reads it; None where there is none."""
+    """The integer that a string starts with, as C reads it; None where there is none, or one far beyond 64 bits."""
     found = _INTEGER_START.match(value)
     sign, digits = found.groups() if found else ("", "")
     prefixed = _HEXADECIMAL.match(digits)
     if base == 0:
         base = 16 if prefixed else 8 if digits.startswith("0") else 10
-    if prefixed and base == 16:  # noqa: PLR2004
+    if prefixed and base == _SIXTEEN:
         digits = digits[2:]
     length = next((place for place, digit in enumerate(digits) if int(digit, 36) >= base), len(digits))
-    return int(sign + digits[:length], base) if length else None
+    significant = digits[:length].lstrip("0")
+    if not length or len(significant) > _LONGEST:
+        return None
+    return int(sign + (significant or "0"), base)
 
 
 _FLOAT_START = re.compile(

@@ -43,6 +43,9 @@ def _raise_exception(args: Sequence[Value], scope: Scope) -> NoReturn:
     raise Trouble(plain_text(args[0]), "refused")
 
 
+_PAIR = 2
+
+
 def _mapping(args: Sequence[Value], scope: Scope) -> dict[Value, Value]:
     """`dict` and `namespace`."""
     del scope
@@ -51,7 +54,7 @@ def _mapping(args: Sequence[Value], scope: Scope) -> dict[Value, Value]:
     rest = args
     if is_list(first):
         for pair in first:
-            if not is_list(pair) or len(pair) != 2:  # noqa: PLR2004
+            if not is_list(pair) or len(pair) != _PAIR:
                 raise Misuse(f"takes pairs, not {called(pair)}")
             made[as_key(pair[0])] = pair[1]
         rest = args[1:]
@@ -94,10 +97,10 @@ def _range(args: Sequence[Value], scope: Scope) -> list[int]:
     given.count(args, 1, 3)
     require(args, is_integer)
     bounds = [integer(argument) for argument in args]
-    if len(bounds) > 2 and bounds[2] == 0:  # noqa: PLR2004
+    if 0 in bounds[2:]:
         raise Misuse("got a step of zero")
     numbers = range(*bounds)
-    if len(numbers) > _LONGEST_RANGE:
+    if numbers[_LONGEST_RANGE:]:
         raise Trouble(f"a range of more than {_LONGEST_RANGE:,} numbers", "too-large")
     return list(numbers)
 

@@ -29,12 +29,15 @@ if TYPE_CHECKING:
     from templatelint.renderers.llamacpp.values import Handler
 
 
+_LONGEST_PLACE = 4000  # digits; Python refuses to read many more, and no list has so many items
+
+
 def _member(value: Value, key: Value, default: Value) -> Value:
     """What `attribute=` finds: one step, into a list also by digits."""
     if isinstance(key, Undefined):
         return default
     if is_list(value):
-        if isinstance(key, str) and key.isdecimal():
+        if isinstance(key, str) and key.isdecimal() and len(key) <= _LONGEST_PLACE:
             key = int(key)
         if not isinstance(key, int):
             return default

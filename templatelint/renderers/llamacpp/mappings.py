@@ -32,7 +32,8 @@ def _get(args: Sequence[Value], scope: Scope) -> Value:
     del scope
     given.count(args, 2, 3)
     require(args, is_mapping, is_string)
-    return args[0].get(args[1], args[2] if len(args) > 2 else None)  # noqa: PLR2004
+    mapping, key, *default = args
+    return mapping.get(key, *default)
 
 
 def _dictsort(args: Sequence[Value], scope: Scope) -> Value:

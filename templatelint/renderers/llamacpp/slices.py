@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from templatelint.renderers.llamacpp.scope import Scope
 
 
+_BOUNDS = 3
+
+
 def _places(length: int, start: int, stop: int, step: int) -> range:
     """The places that a slice takes; those outside are to be left out.
 
@@ -34,8 +37,8 @@ def slice_of(args: Sequence[Value], scope: Scope) -> Value:
     given.count(args, 1, 4)
     value = args[0]
     require(args, is_string if isinstance(value, str) else is_list, is_integer)
-    if len(args) < 4:  # noqa: PLR2004
-        raise Misuse("needs three arguments")
+    if len(args) <= _BOUNDS:
+        raise Misuse(f"needs {_BOUNDS} arguments, not {len(args) - 1}")
     start, stop, step = map(integer, args[1:])
     if step == 0:
         raise Misuse("got a step of zero")
