@@ -9,16 +9,18 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from multiprocessing.connection import Connection
 
 _MIB = 1024 * 1024
 _CHUNK = 1 << 20  # bytes a read
+_DRAIN = 1.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,31 @@ def run(
     Raises:
         ChildFailed: `work` raised something other than MemoryError.
     """
+    return run_all([partial(work, *args)], limits=limits, method=method)[0]
+
+
+def run_all(
+    jobs: Sequence[partial[Iterator[Any]]],
+    *,
+    limits: Limits = _DEFAULT,
+    method: Literal["fork", "spawn"] | None = None,
+) -> list[tuple[list[Any], Stop | None]]:
+    """Run several generator functions, each in a child of its own and side by side where children are forked.
+
+    Args, results and errors are those of `run`, one result a job.
+    """
     if method is None:
         method = "fork" if hasattr(os, "fork") else "spawn"
-    return (_run_forked if method == "fork" else _run_spawned)(partial(work, *args), limits)
+    if method == "spawn":
+        return [_run_spawned(job, limits) for job in jobs]
+    children: list[_Forked] = []
+    try:
+        for job in jobs:
+            children.append(_Forked(job, limits))  # noqa: PERF401 (those before one that fails must be known)
+        return [child.result() for child in children]
+    finally:
+        for child in children:
+            child.kill()
 
 
 # ---------------------------------------------------------------------- what child and parent exchange
@@ -175,41 +199,66 @@ def _leave_terminal() -> None:
 # --------------------------------------------------------------------------------------------- forked
 
 
-def _run_forked(job: _Job, limits: Limits) -> tuple[list[Any], Stop | None]:
-    import resource  # noqa: F401 (imported here once rather than in every child)
-    import select
+class _Forked:
+    """A forked child at work."""
 
-    received = _Received(limits)
-    read_end, write_end = os.pipe()
-    child = _fork(read_end, write_end, job, limits)
-    os.close(write_end)
-    deadline = time.monotonic() + limits.wall
-    poll = select.poll()
-    poll.register(read_end, select.POLLIN)
-    gone = False
-    try:
-        partial = bytearray()
+    def __init__(self, job: _Job, limits: Limits) -> None:
+        import resource  # noqa: F401 (imported here once rather than in every child)
+
+        self._received = _Received(limits)
+        self._read_end, write_end = os.pipe()
+        _widen(write_end)
+        self._deadline = time.monotonic() + limits.wall
+        self._child: int | None = _fork(self._read_end, write_end, job, limits)
+        os.close(write_end)
+
+    def result(self) -> tuple[list[Any], Stop | None]:
+        """Wait for the child's end, or end it at its deadline."""
+        import select
+
+        poll = select.poll()
+        poll.register(self._read_end, select.POLLIN)
+        partial_line = bytearray()
+        # what came in while the parent waited for another child is still to be read
+        self._deadline = max(self._deadline, time.monotonic() + _DRAIN)
         while True:
-            left = deadline - time.monotonic()
+            left = self._deadline - time.monotonic()
             if left <= 0 or not poll.poll(left * 1000):
-                received.end("timeout", f"more than {limits.wall:g} s")
+                self._received.end("timeout", f"more than {self._received.limits.wall:g} s")
+                self.kill()
                 break
-            chunk = os.read(read_end, _CHUNK)
+            chunk = os.read(self._read_end, _CHUNK)
             if not chunk:
-                gone = True
+                self._received.died(self._leave())
                 break
-            partial += chunk
+            partial_line += chunk
             if b"\n" in chunk:
-                *messages, partial = partial.split(b"\n")
+                *messages, partial_line = partial_line.split(b"\n")
                 for message in messages:
-                    received.take(bytes(message))
-    finally:
-        os.close(read_end)
-        if not gone:
-            os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-    received.died(os.waitstatus_to_exitcode(status))
-    return received.items, received.stop
+                    self._received.take(bytes(message))
+        return self._received.items, self._received.stop
+
+    def kill(self) -> None:
+        """End the child, if it is still there."""
+        if self._child is not None:
+            os.kill(self._child, signal.SIGKILL)
+            self._leave()
+
+    def _leave(self) -> int:
+        """Let go of the child; its exit status."""
+        child, self._child = self._child, None
+        os.close(self._read_end)
+        _, status = os.waitpid(child or 0, 0)
+        return os.waitstatus_to_exitcode(status)
+
+
+def _widen(pipe: int) -> None:
+    """Give a pipe room for what a child usually writes, so that it works on while its parent reads another's."""
+    import fcntl
+
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        with suppress(OSError):  # the system may allow less
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 1 << 20)
 
 
 def _fork(read_end: int, write_end: int, job: _Job, limits: Limits) -> int:

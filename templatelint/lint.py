@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -45,6 +45,8 @@ _TOOL_CELLS = (
 )
 _TOOL_MARKS = ("tools.1.description", "tools.1.name", "call.1.value")
 _TOOLS_IGNORED = "TL201"
+# After one of these nothing works on an engine: it does not load, plain chat raises, work has no end.
+_FATAL = frozenset({"TL001", "TL113", "TL805"})
 # Below this many templates, starting worker processes costs more than it saves.
 _WORTH_WORKERS = 16
 
@@ -171,7 +173,10 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
             not_run.append(NotRun("*", unit.ref, f"{engine.name}: does not load the template"))
     stance = _stance(options, running, observed)
     kept = [(card, engine, fault) for card, engine, fault in _unsubsumed(faults) if card in reported]
-    findings = [_finding(unit, card, merged, hit, stance) for card, merged, hit in _merged(kept)]
+    dead = frozenset(engine for card, engine, _ in kept if card.id in _FATAL)
+    findings = [
+        _finding(unit, card, merged, hit, _with_dead(stance, card, dead)) for card, merged, hit in _merged(kept)
+    ]
     findings.sort(key=lambda found: (SEVERITIES.index(found.severity), found.place.line, found.rule))
     return _Verdict(tuple(findings), tuple(not_run))
 
@@ -278,6 +283,13 @@ def _shows_tools(observed: matrix.Matrix) -> bool:
     return False
 
 
+def _with_dead(stance: Stance, card: Card, dead: frozenset[str]) -> Stance:
+    """The stance towards a fatal fault: engines on which chat is dead for another reason do not speak against it."""
+    if card.id not in _FATAL or stance.named:
+        return stance
+    return replace(stance, engines=frozenset(stance.engines - dead))
+
+
 def _finding(unit: _Unit, card: Card, fault: Fault, hit: tuple[str, ...], stance: Stance) -> Finding:
     template = unit.template
     impact, need = fault.impact or card.impact, fault.need or card.need
@@ -285,8 +297,7 @@ def _finding(unit: _Unit, card: Card, fault: Fault, hit: tuple[str, ...], stance
     if card.id == _TOOLS_IGNORED and need not in stance.needs and not stance.asked:
         weight = "warning"  # the one exception: a template in which nothing about tools is ever shown
     start, end = fault.span or (0, 0)
-    line_start = template.source.rfind("\n", 0, start) + 1
-    excerpt = template.source[line_start:].split("\n", 1)[0].rstrip("\r")
+    line, column = template.lines.line_of(start) if fault.span else (0, 0)
     return Finding(
         rule=card.id,
         name=card.name,
@@ -302,9 +313,9 @@ def _finding(unit: _Unit, card: Card, fault: Fault, hit: tuple[str, ...], stance
         evidence=tuple((case_id, engine) for engine in hit for case_id in fault.cases),
         fingerprint=_fingerprint(card.id, template.name, fault.cause),
         span=fault.span,
-        excerpt=excerpt if fault.span else "",
-        excerpt_line=template.source.count("\n", 0, start) + 1 if fault.span else 0,
-        excerpt_column=start - line_start + 1 if fault.span else 0,
+        excerpt=template.lines.excerpt(start) if fault.span else "",
+        excerpt_line=line,
+        excerpt_column=column,
         detail=fault.detail,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ class Matrix:
 
     Attributes:
         cases: id → case, for every planned cell.
-        loads: engine → None, or why it does not load the template; an engine that was not tried is absent.
+        loads: engine → None, or why it does not load the template.
         cells: (case id, engine) → observation, for every cell that was tried.
         skipped: (case id, engine) → why a planned cell was not tried. A cell that the engine serves with
             another template of the model is in neither.
@@ -161,22 +162,25 @@ def _run(
     jobs: Sequence[tuple[str, _Job]],
     extent: _Extent,
 ) -> _Outcome:
-    """Load the template in every engine and render its jobs, all in one child; jobs come grouped by engine."""
-    items, stop = bounded.run(_render_all, template, tokenizer, engines, jobs, extent, limits=bounded.Limits())
-    answers: Iterator[Any] = iter(items)
-    pending = None if stop is None else RenderError(_STOPPED[stop.kind], stop.message)
-    lost = f"not tried: an earlier cell {'ran out of budget' if stop is None else f'ended with: {stop.message}'}"
+    """Load the template and render its jobs, each engine in a child of its own; jobs come grouped by engine."""
+    each = {engine.name: [job for name, job in jobs if name == engine.name] for engine in engines}
+    results = bounded.run_all(
+        [partial(_render_all, template, tokenizer, engine, each[engine.name], extent) for engine in engines]
+    )
     loads: dict[str, RenderError | None] = {}
     observations: list[Observation | str] = []
-    for engine in engines:
+    for engine, (items, stop) in zip(engines, results, strict=True):
+        answers: Iterator[Any] = iter(items)
+        pending = None if stop is None else RenderError(_STOPPED[stop.kind], stop.message)
         answer: Any = next(answers, _ENDED)
-        if answer is not _ENDED:
+        if answer is _ENDED:  # the child ended while the engine was loading the template
+            loads[engine.name], pending = pending, None
+        else:
             loads[engine.name] = _error(answer)
-        elif pending is not None:  # the child ended while this engine was loading the template
-            loads[engine.name] = pending
-            pending = None
-        for _ in [job for name, job in jobs if name == engine.name]:
-            if loads.get(engine.name) is not None and not _renders_refused(loads[engine.name], extent):
+        refused = loads[engine.name] is not None and not _renders_refused(loads[engine.name], extent)
+        lost = f"not tried: an earlier cell {'ran out of budget' if stop is None else f'ended with: {stop.message}'}"
+        for _ in each[engine.name]:
+            if refused:
                 observations.append(f"{engine.name} does not load the template")
             elif (answer := next(answers, None)) is not None:
                 observations.append(_observation(answer))
@@ -193,41 +197,33 @@ def _renders_refused(error: RenderError | None, extent: _Extent) -> bool:
 
 
 def _render_all(
-    template: Template,
-    tokenizer: Tokenizer,
-    engines: Sequence[Engine],
-    jobs: Sequence[tuple[str, _Job]],
-    extent: _Extent,
+    template: Template, tokenizer: Tokenizer, engine: Engine, jobs: Sequence[_Job], extent: _Extent
 ) -> Iterator[Any]:
-    """In the child: for each engine one item for loading, then one for each of its jobs.
+    """In the child: one item for loading, then one for each job.
 
     After a cell that took long only to fail for its size the others are not tried: they would do the same. Nor are
     they once all prompts together hold more text than they may.
     """
+    loaded = engine.load(template, tokenizer)
+    if isinstance(loaded, RenderError):
+        yield _plain_error(loaded)
+        return
+    yield _plain_error(loaded.refusal)
+    if loaded.refusal is not None and not extent.refused:
+        return
     left = extent.characters
-    for engine in engines:
-        loaded = engine.load(template, tokenizer)
-        if isinstance(loaded, RenderError):
-            yield _plain_error(loaded)
-            continue
-        yield _plain_error(loaded.refusal)
-        if loaded.refusal is not None and not extent.refused:
-            continue
-        for name, job in jobs:
-            if name == engine.name:
-                started = process_time()
-                observation = loaded.render(job.request, job.now)
-                left -= len(observation.prompt or "")
-                if left < 0:
-                    yield [
-                        None,
-                        ["too-large", "the cases together render to more than 8,000,000 characters", None, None],
-                    ]
-                    return
-                yield [observation.prompt, _plain_error(observation.error)]
-                failed = observation.error is not None and observation.error.kind == "too-large"
-                if failed and process_time() - started > _PATIENCE:
-                    return
+    for job in jobs:
+        started = process_time()
+        observation = loaded.render(job.request, job.now)
+        left -= len(observation.prompt or "")
+        if left < 0:
+            message = f"the cases together render to more than {extent.characters:,} characters"
+            yield [None, ["too-large", message, None, None]]
+            return
+        yield [observation.prompt, _plain_error(observation.error)]
+        failed = observation.error is not None and observation.error.kind == "too-large"
+        if failed and process_time() - started > _PATIENCE:
+            return
 
 
 def _plain_error(error: RenderError | None) -> list[Any] | None:

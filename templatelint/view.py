@@ -118,14 +118,14 @@ class View:
         """Offsets of the construct that an error points at: from its column, else its whole line."""
         if error.line is None:
             return None
-        lines = self.template.source.split("\n")
-        if error.line > len(lines):
+        lines = self.template.lines
+        if error.line > lines.count:
             return None
-        start = sum(len(line) + 1 for line in lines[: error.line - 1])
-        line = lines[error.line - 1]
+        start = lines.start(error.line)
+        text = lines.excerpt(start)
         if error.column is None:
-            return start + len(line) - len(line.lstrip()), start + len(line.rstrip())
-        word = _WORD.match(line, error.column - 1)
+            return start + len(text) - len(text.lstrip()), start + len(text.rstrip())
+        word = _WORD.match(text, error.column - 1)
         at = start + error.column - 1
         return at, at + (len(word[0]) if word else 1)
 

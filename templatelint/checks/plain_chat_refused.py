@@ -33,6 +33,6 @@ def check(view: View) -> Iterator[Fault]:
         message=f"{what} makes the template raise: {error.message}",
         help="let plain text of users and assistants through; guard what only some requests carry with `is defined`",
         cases=tuple(case_id for case_id, _ in failed),
-        cause=error.message,
+        cause=what,
         span=view.span_of(error),
     )

@@ -35,7 +35,7 @@ def check(view: View) -> Iterator[Fault]:
             message=f"{what} makes the template raise: {error.message}",
             help="guard what a definition may lack: `{% if tool.function.description is defined %}`",
             cases=tuple(other for other in failed if failed[other].message == error.message),
-            cause=error.message,
+            cause=what,
             span=view.span_of(error),
         )
         if case_id in _USUAL:
