@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from templatelint.renderers.llamacpp.scope import Scope
-    from templatelint.renderers.llamacpp.values import Handler
 
 
 class Misuse(Trouble):
@@ -105,11 +104,13 @@ def text_at(arguments: Sequence[Value], place: int, default: str) -> str:
     return text(arguments[place]) if place < len(arguments) else default
 
 
-def lacking(what: str) -> Handler:
+class InNameOnly:
     """A function that llama.cpp has in name only for some kind of value."""
 
-    def handler(args: Sequence[Value], scope: Scope) -> Value:
-        del args, scope
-        raise Lacking(f"does not work on {what}")
+    def __init__(self, what: str) -> None:
+        self._what = what
 
-    return handler
+    def __call__(self, args: Sequence[Value], scope: Scope) -> Value:
+        """Fail, as calling it does there."""
+        del args, scope
+        raise Lacking(f"does not work on {self._what}")

@@ -72,7 +72,7 @@ def applied(value: Evaluation, filter_: Node, at: int) -> Evaluation:
         coerces = True
     else:
         return _failing(value, "a filter is a name, with or without arguments, nothing else", at)
-    name, what = _ALIASES.get(written, written), f"filter '{written}'"
+    name, what = ALIASES.get(written, written), f"filter '{written}'"
     coerces = coerces and name in _COERCING
 
     def run(scope: Scope) -> Value:
@@ -88,7 +88,7 @@ def applied(value: Evaluation, filter_: Node, at: int) -> Evaluation:
     return run
 
 
-_ALIASES = {"count": "length", "d": "default", "e": "escape", "trim": "strip"}
+ALIASES = {"count": "length", "d": "default", "e": "escape", "trim": "strip"}
 # without brackets behind the name, these take anything that has a text
 _COERCING = frozenset({"capitalize", "lower", "replace", "strip", "title", "upper", "wordcount"})
 
@@ -338,7 +338,7 @@ def _tested(node: tree.Tested) -> Evaluation:
     return run
 
 
-_LACKING_GLOBALS = frozenset({"cycler", "joiner", "lipsum"})
+LACKING_GLOBALS = frozenset({"cycler", "joiner", "lipsum"})
 
 
 def _call(node: tree.Call) -> Evaluation:
@@ -350,7 +350,7 @@ def _call(node: tree.Call) -> Evaluation:
     if isinstance(node.callee, tree.Name):
         missing = f"no function '{node.callee.name}'"
     kind: Any = (
-        "unsupported" if isinstance(node.callee, tree.Name) and node.callee.name in _LACKING_GLOBALS else "raised"
+        "unsupported" if isinstance(node.callee, tree.Name) and node.callee.name in LACKING_GLOBALS else "raised"
     )
 
     def run(scope: Scope) -> Value:

@@ -200,6 +200,9 @@ def _is_iterable(value: Value) -> bool:
     return isinstance(value, dict | list | tuple | str | Undefined)
 
 
+LACKING_TESTS = frozenset({"escaped", "filter"})
+"""Tests that llama.cpp has in name only."""
+
 TESTS: Mapping[str, Handler] = {
     "boolean": _test(lambda value: isinstance(value, bool)),
     "callable": _test(lambda value: isinstance(value, Function)),
@@ -228,8 +231,7 @@ TESTS: Mapping[str, Handler] = {
     "in": _in,
     "test": _is_test,
     "sameas": _same_object,
-    "escaped": _lacking,
-    "filter": _lacking,
+    **dict.fromkeys(sorted(LACKING_TESTS), _lacking),
 }
 """Name → handler of (value, arguments…)."""
 

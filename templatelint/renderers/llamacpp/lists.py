@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from templatelint.renderers.llamacpp import arguments as given
-from templatelint.renderers.llamacpp.arguments import Lacking, Misuse, is_string, lacking, require
+from templatelint.renderers.llamacpp.arguments import InNameOnly, Lacking, Misuse, is_string, require
 from templatelint.renderers.llamacpp.functions import TESTS
 from templatelint.renderers.llamacpp.general import default, tojson, whole_text
 from templatelint.renderers.llamacpp.ordering import in_order, is_ordered, less
@@ -200,5 +200,5 @@ LISTS: Mapping[str, Handler] = {
     "reverse": _list_method(lambda items: _like(items, list(items)[::-1])),
     "min": _extreme(less),
     "max": _extreme(lambda left, right: less(right, left)),
-    "unique": lacking("a list"),
+    "unique": InNameOnly("a list"),
 }

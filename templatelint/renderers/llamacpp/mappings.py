@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from templatelint.renderers.llamacpp import arguments as given
-from templatelint.renderers.llamacpp.arguments import is_mapping, is_string, lacking, require
+from templatelint.renderers.llamacpp.arguments import InNameOnly, is_mapping, is_string, require
 from templatelint.renderers.llamacpp.general import tojson, whole_text
 from templatelint.renderers.llamacpp.ordering import in_order, less
 from templatelint.renderers.llamacpp.values import Value, true
@@ -57,5 +57,5 @@ MAPPINGS: Mapping[str, Handler] = {
     "string": whole_text,
     "length": _mapping_method(len),
     "dictsort": _dictsort,
-    "join": lacking("a mapping"),
+    "join": InNameOnly("a mapping"),
 }

@@ -12,7 +12,7 @@ from templatelint.renderers.llamacpp.strings import STRINGS
 from templatelint.renderers.llamacpp.values import LoopInfo, Trouble, Undefined, Value, called
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from templatelint.renderers.llamacpp.values import Handler
 
@@ -29,6 +29,9 @@ _METHODS: dict[type, Mapping[str, Handler]] = {
     type(None): NONE,
     Undefined: UNDEFINED,
 }
+
+TABLES: Collection[Mapping[str, Handler]] = _METHODS.values()
+"""The tables of all kinds of values."""
 
 
 def methods_of(value: Value) -> Mapping[str, Handler]:

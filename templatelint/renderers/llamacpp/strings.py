@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from templatelint.renderers.llamacpp import arguments as given
-from templatelint.renderers.llamacpp.arguments import Lacking, Misuse, is_string, lacking, require
+from templatelint.renderers.llamacpp.arguments import InNameOnly, Lacking, Misuse, is_string, require
 from templatelint.renderers.llamacpp.c_numbers import leading_float, leading_integer
 from templatelint.renderers.llamacpp.general import bearable, default, tojson
 from templatelint.renderers.llamacpp.pieces import by_piece, cut
@@ -201,5 +201,5 @@ STRINGS: Mapping[str, Handler] = {
     "safe": _safe,
     "tojson": tojson,
     "indent": _indent,
-    "join": lacking("a string"),
+    "join": InNameOnly("a string"),
 }

@@ -1,0 +1,61 @@
+"""TL002: a filter, test, method or function that an engine's renderer lacks, also in branches that no case reaches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from templatelint.model import Fault
+from templatelint.renderers.constructs import lacking
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from templatelint.model import Case, RenderError
+    from templatelint.view import View
+
+CASES = (
+    "chat-basic",
+    "chat-turns-system",
+    "tools-offer",
+    "tools-many",
+    "tool-call-empty",
+    "tool-call-text",
+    "tool-loop",
+)
+
+
+def check(view: View) -> Iterator[Fault]:
+    """Take what cells ran into, then what the tree holds besides."""
+    reached: dict[str, list[tuple[Case, RenderError]]] = {}
+    lines: set[int | None] = set()
+    for case, error in view.failures():
+        lines.add(error.line)
+        if error.kind == "unsupported":
+            reached.setdefault(error.message, []).append((case, error))
+    for message, cells in reached.items():
+        with_tools = all(case.request.tools for case, _ in cells)
+        yield Fault(
+            message=f"{view.renderer} cannot run this{' when tools are sent' if with_tools else ''}: {message}",
+            help="write it with constructs that every renderer has; `templatelint engines` lists the renderers",
+            cases=tuple(case.id for case, _ in cells),
+            cause=message,
+            span=view.span_of(cells[0][1]),
+            need="tools" if with_tools else None,
+        )
+    yield from _unreached(view, lines)
+
+
+def _unreached(view: View, lines: set[int | None]) -> Iterator[Fault]:
+    """One fault a construct, at its first place that no failure points at."""
+    seen: set[str] = set()
+    for lack in lacking(view.renderer, view.syntax):
+        if lack.construct in seen or view.template.lines.line_of(lack.span[0])[0] in lines:
+            continue
+        seen.add(lack.construct)
+        yield Fault(
+            message=f"{view.renderer} lacks the {lack.construct}, which a branch uses that no case reaches",
+            help="write it with constructs that every renderer has",
+            cause=lack.construct,
+            span=lack.span,
+            impact="degrades",
+        )

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+
+from templatelint.renderers.constructs import lacking
+from templatelint.syntax import parse
+
+# source, what jinja2 as transformers sets it up lacks, what llama.cpp's renderer lacks
+ROWS = [
+    ("{{ x | trim }}{{ x | upper | length }}{{ x | tojson }}{{ x | d('') }}", [], []),
+    ("{{ x | round }}", [], ["filter 'round'"]),
+    ("{{ x | fromjson }}", ["filter 'fromjson'"], ["filter 'fromjson'"]),
+    ("{% if x is filter %}{% endif %}", [], ["test 'filter'"]),
+    ("{% if x is mapping and x is not none and x is eq(1) %}{% endif %}", [], []),
+    ("{{ x.find('a') }}{{ x.startswith('a') }}", [], ["method '.find()'"]),
+    ("{% set l = [] %}{{ l.append(1) }}", ["method '.append()'"], []),
+    ("{{ cycler('a', 'b') }}", [], ["function 'cycler'"]),
+    ("{% macro cycler(a) %}{% endmacro %}{{ cycler('a') }}", [], []),
+    ("{% filter center %}a{% endfilter %}", [], ["filter 'center'"]),
+    ("{{ x.find }}{{ ns.round }}", [], []),
+]
+
+
+@pytest.mark.parametrize(("source", "jinja2", "llamacpp"), ROWS)
+def test_what_a_renderer_lacks(source: str, jinja2: list[str], llamacpp: list[str]) -> None:
+    syntax = parse(source)
+    assert [lack.construct for lack in lacking("jinja2", syntax)] == jinja2
+    assert [lack.construct for lack in lacking("llama.cpp", syntax)] == llamacpp
+
+
+def test_a_lack_points_at_its_name() -> None:
+    source = "line one\n{{ x | round }}"
+    (lack,) = lacking("llama.cpp", parse(source))
+    assert source[slice(*lack.span)] == "round"
