@@ -25,6 +25,7 @@ UPDATE = bool(os.environ.get("TEMPLATELINT_UPDATE"))
 REAL = {
     "SmolLM3-3B.jinja": "HuggingFaceTB-SmolLM3-3B.jinja",
     "Qwen2.5-7B-Instruct.jinja": "Qwen-Qwen2.5-7B-Instruct.jinja",
+    "EXAONE-4.0-32B.jinja": "LGAI-EXAONE-EXAONE-4.0-32B.jinja",
 }
 CONSOLE = re.compile(r"```console\n\$ (?P<command>.+)\n(?P<output>(?:.*\n)*?)```")
 

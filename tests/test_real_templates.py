@@ -69,3 +69,33 @@ def test_every_sixtieth_real_template_is_judged_without_a_crash() -> None:
     report = lint([resolve(path) for path in paths[::60]], TRANSFORMERS)
     assert len(report.templates) == len(paths[::60])
     assert not [gap for gap in report.not_run if "crashed" in gap.why]
+
+
+# what only the model of llama.cpp can tell: template → rule, words of its message, line
+ON_LLAMA_CPP = [
+    ("LGAI-EXAONE-EXAONE-4.0-32B", "TL101", "discards what the `if` in line 46 prints", 46),
+    ("mistralai-Mistral-Small-4-119B-2603", "TL203", "no argument 'support_images'", 248),
+    ("ai21labs-Jamba-tiny-dev", "TL210", "no operator 'in' between an undefined value", 172),
+    ("ServiceNow-AI-Apriel-1.5-15b-Thinker", "TL001", "text that is not JSON", 101),
+    ("allenai-Olmo-3-7B-Instruct", "TL001", "no filter 'tojson' of an undefined value (tools)", 3),
+    ("deepseek-ai-DeepSeek-R1-Distill-Qwen-32B@56a144", "TL201", "results of earlier turns do, calls do not", None),
+    ("unsloth-mistral-Devstral-Small-2507", "TL109", "beside its reasoning is dropped", None),
+    ("mistralai-Devstral-Small-2-24B-Instruct-2512", "TL109", "Only text chunks are supported", 55),
+]
+
+
+@pytest.mark.parametrize(("name", "rule", "words", "line"), ON_LLAMA_CPP)
+def test_what_only_llama_cpp_does_is_told_with_cause_and_line(
+    name: str, rule: str, words: str, line: int | None
+) -> None:
+    found = [finding for finding in _lint(name, Options(engines=("llama.cpp",))).findings if finding.rule == rule]
+    told = [finding for finding in found if words in finding.message]
+    assert told, [finding.message for finding in found]
+    assert line is None or told[0].place.line == line
+
+
+def test_a_fault_of_one_default_engine_is_a_warning_and_an_error_where_it_is_named() -> None:
+    name = "allenai-Olmo-3-7B-Instruct"
+    by_default = {finding.severity for finding in _lint(name, Options()).findings if finding.rule == "TL001"}
+    named = {f.severity for f in _lint(name, Options(engines=("llama.cpp",))).findings if f.rule == "TL001"}
+    assert (by_default, named) == ({"warning"}, {"error"})
