@@ -29,6 +29,7 @@ def command(session: Session) -> int:
             "default": entry.name in engines.DEFAULT_ENGINES,
             "install": entry.install,
             "why_not": entry.why_not,
+            "real": _real(entry.name),
         }
         for entry in engines.ENGINES.values()
     ]
@@ -39,12 +40,23 @@ def command(session: Session) -> int:
     return CLEAN
 
 
+def _real(name: str) -> dict[str, str | None] | None:
+    """Whether the engine itself is here; None where no version of ours could ask it."""
+    from templatelint import engines
+
+    counterpart = engines.counterpart(name)
+    return None if counterpart is None else {"found": counterpart.found, "install": counterpart.install}
+
+
 def _table(session: Session, rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     name, renderer, version = (max(len(row[key]) for row in rows) for key in ("name", "renderer", "version"))
     for row in rows:
         state = "ready" if row["available"] else row["why_not"]
         if not row["available"] and row["install"]:
             state += f" ({row['install']})"
+        if (real := row["real"]) is not None:
+            told = f"with {real['found']}" if real["found"] else f"not here: {real['install']}"
+            state += f": predicted; --real {told}"
         label = session.paint(f"{row['name']:<{name}}", "bold" if row["available"] else "dim")
         star = "*" if row["default"] else " "
         yield f"{star} {label}  {row['renderer']:<{renderer}}  {row['version']:<{version}}  {state}\n"

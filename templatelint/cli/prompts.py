@@ -40,7 +40,12 @@ class Asked:
 
 @dataclass(frozen=True)
 class Cell:
-    """A rendered cell; `template` is None where the engine found none for the request."""
+    """A rendered cell.
+
+    Attributes:
+        template: None where the engine found none for the request.
+        build: which build of the engine itself answered; empty where our model of it did.
+    """
 
     ref: str
     model: Model
@@ -48,6 +53,7 @@ class Cell:
     asked: Asked
     engine: str
     observation: Observation
+    build: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,6 +106,8 @@ def _object(cell: Cell) -> dict[str, Any]:
         "engine": cell.engine,
         "ok": observation.prompt is not None,
     }
+    if cell.build:
+        body["build"] = cell.build
     if observation.error is None:
         return {**body, "prompt": observation.prompt}
     error = observation.error

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from templatelint.cli.prompts import Asked, Cell
+    from templatelint.cli.real import RealPlan
     from templatelint.engines import Engine
     from templatelint.model import Model, Request
 
@@ -36,6 +37,7 @@ class _Flags:
     requests: str | None
     media: bool
     engine: tuple[str, ...]
+    real: bool
     variables: tuple[str, ...]
     no_generation_prompt: bool
     date: str | None
@@ -69,6 +71,7 @@ class _Flags:
     callback=split,
     help="Whose prompt; may be repeated, or `all`.  [default: transformers]",
 )
+@click.option("--real", is_flag=True, help="Ask the engine itself, on this machine: llama.cpp.")
 @click.option("--set", "variables", multiple=True, metavar="KEY=JSON", help="A template variable of the request.")
 @click.option("--no-generation-prompt", is_flag=True, help="Do not ask for the assistant's cue.")
 @click.option("--media", is_flag=True, help="The server has a multimodal projector.")
@@ -98,7 +101,10 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
     sources = (flags.messages, flags.requests, flags.tools, flags.context)
     if sum(map(references.is_stdin, references.once(refs))) + sources.count("-") > 1:
         raise TemplatelintError("stdin is asked for twice", help="give one of the two as a file")
-    plan: _Plan | _RawPlan = _raw_plan(flags) if flags.renderer or flags.context else _plan(flags)
+    if flags.renderer or flags.context:
+        plan: _Plan | _RawPlan | RealPlan = _raw_plan(flags)
+    else:
+        plan = _real_plan(flags, session) if flags.real else _plan(flags)
     config = session.config
     read = references.read(
         refs,
@@ -183,6 +189,16 @@ def _plan(flags: _Flags) -> _Plan:
     if "all" in named:
         named = tuple(engines.available())
     return _Plan(_asked(flags), [engines.get(name) for name in dict.fromkeys(named)])
+
+
+def _real_plan(flags: _Flags, session: Session) -> RealPlan:
+    from templatelint.cli import real
+
+    if flags.date is not None:
+        raise TemplatelintError("--date and --real exclude each other: a real server shows its own clock")
+    if flags.media:
+        raise TemplatelintError("--media and --real exclude each other: the model that --real makes has no projector")
+    return real.plan(flags.engine, _asked(flags), session)
 
 
 def _asked(flags: _Flags) -> list[Asked]:
@@ -316,7 +332,15 @@ def _raw_plan(flags: _Flags) -> _RawPlan:
 
     if flags.renderer is None or flags.context is None:
         raise TemplatelintError("--renderer and --context go together")
-    if flags.engine or flags.case or flags.all_cases or flags.messages or flags.requests or _changes(flags):
+    if (
+        flags.engine
+        or flags.real
+        or flags.case
+        or flags.all_cases
+        or flags.messages
+        or flags.requests
+        or _changes(flags)
+    ):
         raise TemplatelintError(
             "--renderer takes all variables from --context",
             help="leave out the options that choose engines or make requests",

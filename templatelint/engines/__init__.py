@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from templatelint.errors import TemplatelintError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from templatelint.model import ClientForm, Model, Observation, RenderError, Request, Template, Tokenizer
@@ -73,6 +73,33 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Answers:
+    """What one model's requests gave in an engine that really ran.
+
+    Attributes:
+        build: what answered, for people; empty where nothing of it was learnt.
+        observations: one for each request.
+        capabilities: what the engine says that the template supports; None where it did not start.
+    """
+
+    build: str
+    observations: Sequence[Observation]
+    capabilities: Mapping[str, bool] | None = None
+
+
+class RealEngine(Protocol):
+    """An engine of this machine itself, not our model of it."""
+
+    def answers(self, model: Model, requests: Sequence[Request]) -> Answers:
+        """What it gives for the requests; it has ended when this returns.
+
+        Raises:
+            TemplatelintError: it cannot be asked.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class EngineEntry:
     """What is known of an engine without importing its module.
 
@@ -83,6 +110,8 @@ class EngineEntry:
         modelled: the version that is modelled, or that the facts at hand are of.
         install: what makes it available here.
         why_not: why it cannot be used; empty where it can.
+        real: the module that asks the engine itself, with functions `found()`, `real()` and how to INSTALL it; None
+            where none does yet.
     """
 
     name: str
@@ -91,14 +120,16 @@ class EngineEntry:
     modelled: str
     install: str
     why_not: str
+    real: str | None = None
 
 
 _BUILT_IN = "nothing to install: part of templatelint"
 _NOT_MODELLED = "not modelled in this version of templatelint"
 
 
-def _built_in(name: str, renderer: str, module: str, modelled: str) -> EngineEntry:
-    return EngineEntry(name, renderer, f"templatelint.engines.{module}", modelled, _BUILT_IN, "")
+def _built_in(name: str, renderer: str, module: str, modelled: str, real: str | None = None) -> EngineEntry:
+    real = None if real is None else f"templatelint.engines.{real}"
+    return EngineEntry(name, renderer, f"templatelint.engines.{module}", modelled, _BUILT_IN, "", real)
 
 
 def _missing(name: str, renderer: str, modelled: str) -> EngineEntry:
@@ -111,7 +142,7 @@ ENGINES: Mapping[str, EngineEntry] = {
         _built_in("transformers", "jinja2", "transformers", "5.24.0"),
         _missing("transformers@4.57", "jinja2", "4.57.6"),
         _missing("transformers@5.20", "jinja2", "5.20.0"),
-        _built_in("llama.cpp", "llama.cpp", "llamacpp.engine", "b11549"),
+        _built_in("llama.cpp", "llama.cpp", "llamacpp.engine", "b11549", real="llamacpp.real"),
         _missing("vllm", "jinja2", "0.33.0"),
         _missing("sglang", "jinja2", "0.5.23"),
         _missing("mlx-lm", "jinja2", "d78bf58e (2026-08-22)"),
@@ -144,4 +175,35 @@ def get(name: str) -> Engine:
     if entry.module is None:
         raise TemplatelintError(f"engine {name} is {entry.why_not}", help=f"available: {', '.join(available())}")
     engine: Engine = import_module(entry.module).engine(name)
+    return engine
+
+
+@dataclass(frozen=True, slots=True)
+class Counterpart:
+    """The engine itself, beside our model of it: where it was found, or None, and what makes it available."""
+
+    found: str | None
+    install: str
+
+
+def counterpart(name: str) -> Counterpart | None:
+    """Whether the engine itself can be asked here; None where no version of ours could. Starts and loads nothing."""
+    entry = ENGINES[name]
+    if entry.real is None:
+        return None
+    module = import_module(entry.real)
+    return Counterpart(module.found(), module.INSTALL)
+
+
+def get_real(name: str) -> RealEngine:
+    """The engine itself.
+
+    Raises:
+        TemplatelintError: it cannot be asked, in this version or on this machine.
+    """
+    entry = ENGINES.get(name)
+    if entry is None or entry.real is None:
+        known = ", ".join(entry.name for entry in ENGINES.values() if entry.real is not None)
+        raise TemplatelintError(f"engine {name} has no real counterpart yet", help=f"--real can ask {known}")
+    engine: RealEngine = import_module(entry.real).real()
     return engine
