@@ -285,7 +285,7 @@ def _serve_forked(
 ) -> NoReturn:
     try:
         os.close(read_end)
-        gc.freeze()  # what the parent made is not garbage: walking it would only copy its memory pages
+        gc.disable()  # walking what the parent made would copy its memory pages; this process ends before it matters
         _leave_terminal()
         _reset_signals(signal_mask)
         _limit_memory(limits.memory)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
 Severity = Literal["error", "warning", "note"]
 Impact = Literal["breaks", "degrades", "informs"]
@@ -250,6 +251,22 @@ class Case:
     marks: Mapping[str, str] = field(default_factory=dict)
     form: ClientForm | None = None
     day: int = 0
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """Every text of the messages, then of the tools, in their order."""
+        return tuple(_texts([self.request.messages, self.request.tools]))
+
+
+def _texts(data: Any) -> Iterator[str]:
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, Mapping):
+        for value in data.values():
+            yield from _texts(value)
+    elif isinstance(data, (list, tuple)):
+        for value in data:
+            yield from _texts(value)
 
 
 # ------------------------------------------------------------------------------------ observations

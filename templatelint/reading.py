@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from templatelint.model import Case
 
 # What looks like a token of the template's own: <|im_end|>, [INST], </s>, <｜User｜>.
@@ -57,30 +54,15 @@ def stretch(prompt: str, case: Case, mark: str) -> Stretch | None:
 
 def message_text(case: Case, mark_text: str) -> str:
     """The whole text (message, part, tool description …) of the request that carries the mark."""
-    for text in _texts([case.request.messages, case.request.tools]):
-        if mark_text in text:
-            return text
-    return mark_text
-
-
-def _texts(data: Any) -> Iterator[str]:
-    if isinstance(data, str):
-        yield data
-    elif isinstance(data, Mapping):
-        for value in data.values():
-            yield from _texts(value)
-    elif isinstance(data, (list, tuple)):
-        for value in data:
-            yield from _texts(value)
+    return next((text for text in case.texts if mark_text in text), mark_text)
 
 
 def spoken(case: Case) -> list[str]:
     """Marks of the texts of user, assistant and tool messages, in the order of the conversation."""
-    order = list(_texts(case.request.messages))
     names = [name for name in case.marks if name.split(".")[0] in ("user", "assistant", "tool")]
     return sorted(
         names,
-        key=lambda name: next((at for at, text in enumerate(order) if case.marks[name] in text), len(order)),
+        key=lambda name: next((at for at, text in enumerate(case.texts) if case.marks[name] in text), len(case.texts)),
     )
 
 

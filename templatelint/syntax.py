@@ -73,6 +73,11 @@ class Syntax:
     def _places(self) -> Source:
         return Source(self.source)
 
+    @cached_property
+    def all_nodes(self) -> tuple[nodes.Node, ...]:
+        """Every node of the tree, in the order of the source: walked once for all that look at it."""
+        return tuple(walk(self.root))
+
     def span(self, node: nodes.Node) -> tuple[int, int]:
         """Offsets (start, end) in the source of the token that tells what the node is; start < end.
 

@@ -33,7 +33,7 @@ def with_cause(view: View, fault: Fault, *roles: str) -> Fault:
 
 def _place(view: View, roles: tuple[str, ...]) -> tuple[int, int] | None:
     """Offsets of the first `if` about one of the roles whose body prints and then leaves the round of its loop."""
-    for node in walk(view.syntax.root):
+    for node in view.syntax.all_nodes:
         if isinstance(node, nodes.If) and _asks_for(node.test, roles) and _prints_then_leaves(node.body):
             return view.syntax.span(node)
     return None

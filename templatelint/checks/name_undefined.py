@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from jinja2 import nodes
 
 from templatelint.model import Fault
-from templatelint.syntax import Syntax, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from templatelint.syntax import Syntax
     from templatelint.view import View
 
 CASES = (
@@ -82,7 +82,7 @@ class _Names:
         self.used: dict[str, tuple[int, int]] = {}
         self.called: dict[str, tuple[int, int]] = {}
         self.bound = set(_GLOBALS)
-        for node in walk(syntax.root):
+        for node in syntax.all_nodes:
             if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name):
                 self.called.setdefault(node.node.name, syntax.span(node.node))
             elif isinstance(node, nodes.Name) and node.ctx == "load":

@@ -139,4 +139,6 @@ def _need(case: Case) -> str | None:
 
 def _places(text: str, *wanted: str) -> list[tuple[int, str]]:
     """Every place of each of the wanted texts and what stands there, in the order of the text."""
-    return sorted((found.start(), one) for one in {*wanted} - {""} for found in re.finditer(re.escape(one), text))
+    return sorted(
+        (found.start(), one) for one in {*wanted} - {""} if one in text for found in re.finditer(re.escape(one), text)
+    )

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 from jinja2 import nodes
 
-from templatelint.syntax import walk
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Set as AbstractSet
@@ -49,8 +47,8 @@ class _Vocabulary:
 def lacking(renderer: str, syntax: Syntax) -> Iterator[Lack]:
     """What of the template the renderer of that id lacks, in the order of the text."""
     known = _vocabulary(renderer)
-    own = {node.name for node in walk(syntax.root) if isinstance(node, nodes.Macro)}
-    for node in walk(syntax.root):
+    own = {node.name for node in syntax.all_nodes if isinstance(node, nodes.Macro)}
+    for node in syntax.all_nodes:
         construct = _construct(node, known, own)
         if construct:
             yield Lack(construct, syntax.span(node))
