@@ -241,7 +241,7 @@ def _gaps(missed: Iterable[NoText]) -> list[str]:
 
 def _unsubsumed(faults: Sequence[tuple[Card, str, Fault]]) -> list[tuple[Card, str, Fault]]:
     """Without what follows from a larger lack on the same engine."""
-    fired = {(card.id, engine) for card, engine, _ in faults}
+    fired = {(card.id, engine) for card, engine, fault in faults if fault.total}
     return [
         (card, engine, fault)
         for card, engine, fault in faults

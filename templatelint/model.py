@@ -320,6 +320,7 @@ class Fault:
         span: offsets of the construct in the template, where one is known.
         impact: overrides the card's.
         need: overrides the card's.
+        total: nothing of what the rule is about works, so that what follows from it need not be said.
         detail: lines of evidence for people (prompt excerpts).
     """
 
@@ -330,6 +331,7 @@ class Fault:
     span: tuple[int, int] | None = None
     impact: Impact | None = None
     need: str | None = None
+    total: bool = True
     detail: tuple[str, ...] = ()
 
 

@@ -28,7 +28,7 @@ EXPECTED = {
     "google-gemma-2-2b-it": {"error TL102", "warning TL201"},
     "microsoft-Phi-3.5-mini-instruct": {"warning TL201"},
     "HuggingFaceTB-SmolLM3-3B": {"warning TL201"},
-    "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B": {"error TL201"},
+    "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B": {"error TL201", "error TL301"},
     "LFM2-8B-A1B": {"error TL202", "error TL301"},
     "meta-llama-Llama-3.1-8B-Instruct": {"warning TL109"},
     "Mistral-Small-3.2-24B-Instruct-2506": {"warning TL109"},

@@ -36,13 +36,15 @@ def check(view: View) -> Iterator[Fault]:
         return
     none_shown = [case_id for case_id, missing in lost.items() if len(missing) == _offered(view.case(case_id))]
     if len(none_shown) == len(seen):
+        history, calls_shown = _history(view)
         yield Fault(
-            message=f"tool definitions never reach the prompt{_own_names(view)}{_history(view)}",
+            message=f"tool definitions never reach the prompt{_own_names(view)}{history}",
             help="print `tools` in the system part, or deploy a template of this model that does: "
             "clients that send tools get answers from a model that never saw them",
             cases=tuple(lost),
             cause="never",
             span=view.mention("tools", "tool_calls", "messages"),
+            total=not calls_shown,
         )
         return
     case_id = next(iter(lost))
@@ -60,6 +62,7 @@ def check(view: View) -> Iterator[Fault]:
         cases=tuple(lost),
         cause="some",
         span=view.mention("tools"),
+        total=False,
     )
 
 
@@ -90,19 +93,19 @@ def _offered(case: Case) -> int:
     return len(case.request.tools or ())
 
 
-def _history(view: View) -> str:
-    """What becomes of the calls and results of earlier turns."""
+def _history(view: View) -> tuple[str, bool]:
+    """What becomes of the calls and results of earlier turns, and whether calls are shown."""
     error = view.error("tool-call-empty")
     if error is not None:
-        return f"; calls of earlier turns make the template raise: {error.message}"
+        return f"; calls of earlier turns make the template raise: {error.message}", False
     case, prompt = view.case("tool-call-empty"), view.prompt("tool-call-empty")
     call = "value" not in lost_parts(prompt, case, 1)
     result = has(prompt, case, "tool.1")
     if call and result:
-        return "; calls and results of earlier turns do"
+        return "; calls and results of earlier turns do", True
     if not call and not result:
-        return "; neither do calls and results of earlier turns"
-    return f"; {'results' if result else 'calls'} of earlier turns do, {'calls' if result else 'results'} do not"
+        return "; neither do calls and results of earlier turns", False
+    return f"; {'results' if result else 'calls'} of earlier turns do, {'calls' if result else 'results'} do not", call
 
 
 def _own_names(view: View) -> str:
