@@ -33,7 +33,7 @@ class Limits:
         memory: bytes of address space above what the process has at its start.
     """
 
-    seconds: float = 2.0
+    seconds: float = 1.0
     wall: float = 12.0
     memory: int = 512 * _MIB
 

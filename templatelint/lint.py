@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -21,6 +21,7 @@ from templatelint.model import (
     Origin,
     RenderError,
     Report,
+    Severity,
     Template,
     TemplateUse,
 )
@@ -29,6 +30,7 @@ from templatelint.view import NoText, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from templatelint.engines import Engine
 
@@ -45,8 +47,8 @@ _TOOL_CELLS = (
 )
 _TOOL_MARKS = ("tools.1.description", "tools.1.name", "call.1.value")
 _TOOLS_IGNORED = "TL201"
-# After one of these nothing works on an engine: it does not load, plain chat raises, work has no end.
-_FATAL = frozenset({"TL001", "TL113", "TL805"})
+# Rules whose findings say that the same thing is lost: chat as a whole, the system message.
+_SAME_LOSS = (frozenset({"TL001", "TL007", "TL113", "TL805"}), frozenset({"TL101", "TL102"}))
 # Below this many templates, starting worker processes costs more than it saves.
 _WORTH_WORKERS = 16
 
@@ -173,9 +175,9 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
             not_run.append(NotRun("*", unit.ref, f"{engine.name}: does not load the template"))
     stance = _stance(options, running, observed)
     kept = [(card, engine, fault) for card, engine, fault in _unsubsumed(faults) if card in reported]
-    dead = frozenset(engine for card, engine, _ in kept if card.id in _FATAL)
     findings = [
-        _finding(unit, card, merged, hit, _with_dead(stance, card, dead)) for card, merged, hit in _merged(kept)
+        _finding(unit, card, merged, hit, _weight(card, merged, {*hit, *_lost_anyway(kept, card, merged)}, stance))
+        for card, merged, hit in _merged(kept)
     ]
     findings.sort(key=lambda found: (SEVERITIES.index(found.severity), found.place.line, found.rule))
     return _Verdict(tuple(findings), tuple(not_run))
@@ -283,19 +285,26 @@ def _shows_tools(observed: matrix.Matrix) -> bool:
     return False
 
 
-def _with_dead(stance: Stance, card: Card, dead: frozenset[str]) -> Stance:
-    """The stance towards a fatal fault: engines on which chat is dead for another reason do not speak against it."""
-    if card.id not in _FATAL or stance.named:
-        return stance
-    return replace(stance, engines=frozenset(stance.engines - dead))
+def _lost_anyway(faults: Sequence[tuple[Card, str, Fault]], card: Card, fault: Fault) -> frozenset[str]:
+    """Engines on which the same thing is lost for another reason: they do not speak against the fault."""
+    family = next((rules for rules in _SAME_LOSS if card.id in rules), frozenset({card.id}))
+    need = fault.need or card.need
+    return frozenset(
+        engine
+        for other, engine, found in faults
+        if other.id in family and (found.need or other.need) == need and (found.impact or other.impact) == "breaks"
+    )
 
 
-def _finding(unit: _Unit, card: Card, fault: Fault, hit: tuple[str, ...], stance: Stance) -> Finding:
-    template = unit.template
-    impact, need = fault.impact or card.impact, fault.need or card.need
-    weight = severity(impact, need, frozenset(hit), stance)
+def _weight(card: Card, fault: Fault, hit: AbstractSet[str], stance: Stance) -> Severity:
+    need = fault.need or card.need
     if card.id == _TOOLS_IGNORED and need not in stance.needs and not stance.asked:
-        weight = "warning"  # the one exception: a template in which nothing about tools is ever shown
+        return "warning"  # the one exception: a template in which nothing about tools is ever shown
+    return severity(fault.impact or card.impact, need, hit, stance)
+
+
+def _finding(unit: _Unit, card: Card, fault: Fault, hit: tuple[str, ...], weight: Severity) -> Finding:
+    template = unit.template
     start, end = fault.span or (0, 0)
     line, column = template.lines.line_of(start) if fault.span else (0, 0)
     return Finding(
@@ -309,7 +318,7 @@ def _finding(unit: _Unit, card: Card, fault: Fault, hit: tuple[str, ...], stance
         place=template.origin.place(start),
         end=template.origin.place(end),
         engines=hit,
-        needs=(need,),
+        needs=(fault.need or card.need,),
         evidence=tuple((case_id, engine) for engine in hit for case_id in fault.cases),
         fingerprint=_fingerprint(card.id, template.name, fault.cause),
         span=fault.span,
@@ -324,14 +333,21 @@ def _judge_model(model: Model, options: Options) -> list[Finding]:
     """What is to be said of the model as a whole: that some engines have no template for plain chat."""
     running = _running(options)
     basic = cases.get("chat-basic").request
-    refusals = {e.name: choice for e in running if isinstance(choice := e.choose(model, basic), RenderError)}
+    refusals = {engine.name: refusal for engine in running if (refusal := _refusal(engine.choose(model, basic)))}
     stance = _stance(options, running, matrix.Matrix({}, {}, {}))
     whole = _Unit(model, Template("", "", Origin(model.ref, "")))
     return [
-        _finding(whole, card, fault, tuple(refusals), stance)
+        _finding(whole, card, fault, tuple(refusals), _weight(card, fault, refusals.keys(), stance))
         for card in _selected(options)
         for fault in checks.load_model_check(card.name)(model, refusals)
     ]
+
+
+def _refusal(choice: Template | RenderError) -> RenderError | None:
+    """Why plain chat has no template; an empty one is none."""
+    if isinstance(choice, RenderError):
+        return choice
+    return None if choice.source.strip() else RenderError("refused", "the template is empty")
 
 
 def _fingerprint(*parts: str) -> str:

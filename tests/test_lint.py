@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from templatelint import checks
 from templatelint.data import folder
 from templatelint.lint import Options, lint
@@ -10,7 +12,6 @@ from templatelint.model import Model, Origin, Report, Template, Tokenizer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pytest
 
 CHATML = """{% for m in messages %}<|im_start|>{{ m.role }}
 {{ m.content }}<|im_end|>
@@ -165,3 +166,30 @@ def test_unknown_functions_that_no_case_reaches_are_one_finding_in_the_order_of_
 def test_output_below_the_cap_of_a_cell_still_has_an_end() -> None:
     report = _lint(GOOD + "{{ 'ab ' * 1000000 }}")
     assert "error TL805" in _found(report)
+
+
+@pytest.mark.parametrize(
+    "source", ["", "  \n", "{{ raise_exception('never') }}", "{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}"]
+)
+def test_what_is_dead_on_every_engine_is_an_error_whatever_the_rule(source: str) -> None:
+    report = lint([_model(("default", source))], Options())
+    assert [found for found in _found(report) if found.startswith("error")]
+
+
+def test_a_loss_on_every_engine_is_an_error_also_where_its_cases_differ() -> None:
+    cut = GOOD.replace("{{ m.content }}", "{{ m.content[:30] if m.role == 'tool' else m.content }}")
+    report = lint([_model(("default", cut))], Options())
+    assert "error TL203" in _found(report)
+
+
+def test_the_template_for_tools_is_not_tried_without_tools() -> None:
+    strict = "{{ tools | tojson }}" + CALLS
+    report = lint([_model(("default", CHATML), ("tool_use", strict))], Options(engines=("llama.cpp",)))
+    assert _found(report) == []
+
+
+def test_many_lacking_constructs_are_one_finding() -> None:
+    source = GOOD + "{% if nothing %}" + "".join(f"{{{{ 'x' | lacking{n} }}}}" for n in range(300)) + "{% endif %}"
+    report = _lint(source)
+    assert [finding.rule for finding in report.findings if finding.severity == "warning"] == ["TL002"]
+    assert "and 297 more" in report.findings[0].message

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from templatelint.model import Case, RenderError
     from templatelint.view import View
 
+_LISTED = 3  # constructs in one message
 CASES = (
     "chat-basic",
     "chat-turns-system",
@@ -46,16 +47,19 @@ def check(view: View) -> Iterator[Fault]:
 
 
 def _unreached(view: View, lines: set[int | None]) -> Iterator[Fault]:
-    """One fault a construct, at its first place that no failure points at."""
-    seen: set[str] = set()
+    """One fault for all constructs that no failure points at, each named once."""
+    found: dict[str, tuple[int, int]] = {}
     for lack in lacking(view.renderer, view.syntax):
-        if lack.construct in seen or view.template.lines.line_of(lack.span[0])[0] in lines:
-            continue
-        seen.add(lack.construct)
+        if view.template.lines.line_of(lack.span[0])[0] not in lines:
+            found.setdefault(lack.construct, lack.span)
+    if found:
+        listed = ", ".join(list(found)[:_LISTED]) + (
+            f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
+        )
         yield Fault(
-            message=f"{view.renderer} lacks the {lack.construct}, which a branch uses that no case reaches",
+            message=f"{view.renderer} lacks {listed}, used where no case gets",
             help="write it with constructs that every renderer has",
-            cause=lack.construct,
-            span=lack.span,
+            cause=listed,
+            span=next(iter(found.values())),
             impact="degrades",
         )

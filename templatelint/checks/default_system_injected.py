@@ -26,7 +26,9 @@ def check(view: View) -> Iterator[Fault]:
     user = stretch(prompt, case, "user.1")
     if anatomy is None or user is None:
         return
-    before = prompt[: user.start].removesuffix(anatomy.user_header)
+    before = prompt[: user.start]
+    if anatomy.user_header:  # an altered user text begins earlier than what is left of it
+        before = before.rpartition(anatomy.user_header)[0] or before
     sentence = _prose(before)
     if not sentence:
         return

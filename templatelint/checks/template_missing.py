@@ -24,7 +24,10 @@ def check_model(model: Model, refusals: Mapping[str, RenderError]) -> Iterator[F
     """Say so where engines find no template for a plain chat; they then invent one or refuse to chat."""
     if not refusals or model.elsewhere:
         return
-    if model.templates:
+    default = model.template("default")
+    if default is not None:
+        message = "the default template is empty"
+    elif model.templates:
         named = ", ".join(template.name for template in model.templates)
         message = f"plain chat has no template: the model carries {named} and none named default"
     else:

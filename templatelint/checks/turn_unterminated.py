@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ CASES = (
 # What plain role headers ("### Instruction:", "USER: ") are made of, and special tokens are not.
 _PLAIN = re.compile(r"[\w\s#:.,;!?'\"()*=-]*", re.ASCII)
 
+_QUOTED = re.compile(r"'([^']+)'")
 # Tokens that end a text in one tokenizer or another, whatever the turns' own closing marker is.
 _ENDS = ("</s>", "<eos>", "<|end|>", "<|endoftext|>", "<|end_of_text|>")
 
@@ -53,7 +55,8 @@ def check(view: View) -> Iterator[Fault]:
     for case, prompt in view.rendered(*CASES):
         fault = _fused(case, prompt) or _unpaired_turn(case, prompt, eos) or _unpaired_part(case, prompt)
         if fault is not None:
-            yield fault
+            marker = _QUOTED.search(fault.cause)
+            yield replace(fault, span=view.mention(marker[1] if marker else "messages", "messages"))
             return
 
 

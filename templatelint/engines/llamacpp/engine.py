@@ -72,7 +72,7 @@ class LlamaCpp:
         except RenderFailure as failure:
             return failure.record
         traits = preparation.Traits(source, capabilities.probe(program, FIXED_NOW), known)
-        return LoadedTemplate(program, traits, Ends.of(tokenizer, known))
+        return LoadedTemplate(program, traits, Ends.of(tokenizer, known), tried=template.name != _TOOL_USE)
 
 
 def _no_template(model: Model) -> str:
@@ -130,11 +130,16 @@ class Ends:
 
 @dataclass(frozen=True)
 class LoadedTemplate:
-    """A template inside llama-server."""
+    """A template inside llama-server.
+
+    Attributes:
+        tried: the server tries it before it starts; the one for requests with tools it does not.
+    """
 
     program: Program
     traits: preparation.Traits
     ends: Ends
+    tried: bool = True
 
     @property
     def source(self) -> str:
@@ -163,6 +168,8 @@ class LoadedTemplate:
     @cached_property
     def refusal(self) -> RenderError | None:
         """Why the server does not start with this template; None where it does."""
+        if not self.tried:
+            return None
         if isinstance(self._outline, NotAnalysable):
             return no_start(not_analysable(self._outline, self.source))
         chat = ChatRequest((Message("user", "test"),))
