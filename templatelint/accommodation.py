@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from templatelint.matrix import Matrix
-    from templatelint.model import Case
+    from templatelint.model import Case, Observation
 
 _TEXT = "chat-basic"
 _CALL = "tool-call-empty"
@@ -24,7 +24,15 @@ PROBES = (f"{_TEXT}+typed", f"{_CALL}+typed", f"{_CALL}+shortids", f"{_CALL}+typ
 
 def suspicious(observed: Matrix, engine: str) -> bool:
     """Whether the plain form loses a text or makes the template raise, so that the probes are worth rendering."""
-    return not _shows(observed, engine, _TEXT) or _fails(observed, engine, _CALL)
+    text, call = (observed.cells.get((case_id, engine)) for case_id in FIRST)
+    if observed.loads.get(engine) is not None or _hopeless(text) or _hopeless(call):
+        return False
+    silent = text is not None and not _shows(observed, engine, _TEXT)
+    return silent or (call is not None and call.error is not None)
+
+
+def _hopeless(cell: Observation | None) -> bool:
+    return cell is not None and cell.error is not None and cell.error.kind in {"timeout", "too-large"}
 
 
 def demands(observed: Matrix, engine: str) -> tuple[str, ...]:

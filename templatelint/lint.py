@@ -37,14 +37,7 @@ if TYPE_CHECKING:
 Progress: TypeAlias = "Callable[[int, int], None]"
 
 # Cells that show whether the template has anything to do with tools; they decide whether that need is on.
-_TOOL_CELLS = (
-    "tools-offer",
-    "tools-many",
-    "tool-call",
-    "tool-call-empty",
-    "tool-call-text",
-    "tool-call-empty+wire",
-)
+_TOOL_CELLS = ("tools-offer", "tools-many", "tool-call", "tool-call-empty", "tool-call-text")
 _TOOL_MARKS = ("tools.1.description", "tools.1.name", "call.1.value")
 _TOOLS_IGNORED = "TL201"
 # Rules whose findings say that the same thing is lost: chat as a whole, the system message.
