@@ -32,7 +32,7 @@ def suspicious(observed: Matrix, engine: str) -> bool:
 
 
 def _hopeless(cell: Observation | None) -> bool:
-    return cell is not None and cell.error is not None and cell.error.kind in {"timeout", "too-large"}
+    return cell is not None and cell.error is not None and cell.error.out_of_budget
 
 
 def demands(observed: Matrix, engine: str) -> tuple[str, ...]:

@@ -281,6 +281,11 @@ class RenderError:
     line: int | None = None
     column: int | None = None
 
+    @property
+    def out_of_budget(self) -> bool:
+        """Whether our bounds ended the work, rather than the template or the engine."""
+        return self.kind in {"timeout", "too-large"}
+
 
 @dataclass(frozen=True, slots=True)
 class Observation:

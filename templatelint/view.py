@@ -84,6 +84,11 @@ class View:
         """The cell's error, None where it rendered; raises NoText where it was not tried."""
         return self.observation(case_id).error
 
+    def raised(self, case_id: str) -> RenderError | None:
+        """The cell's error where it is the template's or the engine's own, not our bounds'."""
+        error = self.error(case_id)
+        return None if error is None or error.out_of_budget else error
+
     def renders(self, case_id: str) -> bool:
         """Whether the cell was tried and gave a prompt."""
         cell = self.matrix.cells.get((self.adapted.get(case_id, case_id), self.engine))

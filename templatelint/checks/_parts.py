@@ -22,7 +22,7 @@ def faults(view: View, whose: Mapping[str, str]) -> Iterator[Fault]:
     for case_id in whose:
         error = view.error(case_id)
         if error is not None:
-            if error.kind not in {"timeout", "too-large", "invalid-request"}:
+            if not error.out_of_budget and error.kind != "invalid-request":
                 bad[case_id] = (f"makes the template raise: {error.message}", view.span_of(error))
             continue
         case, prompt = view.case(case_id), view.prompt(case_id)

@@ -25,8 +25,7 @@ def check(view: View) -> Iterator[Fault]:
     refused = [
         (what, case_id, error)
         for plain, case_id, what in _PAIRS
-        if view.renders(plain) and (error := view.error(case_id)) is not None
-        if error.kind not in ("timeout", "too-large")
+        if view.renders(plain) and (error := view.raised(case_id)) is not None
     ]
     if refused:
         shapes = " and ".join(what for what, _, _ in refused)

@@ -18,8 +18,8 @@ CASES = (*_SHAPES, *(f"{case_id}+wire" for case_id in _SHAPES), *(f"{case_id}+na
 def check(view: View) -> Iterator[Fault]:
     """Compare mappings and JSON strings as arguments, everything else being equal."""
     for case_id in _SHAPES:
-        error = view.error(case_id)
-        if error is None or error.kind in ("timeout", "too-large"):
+        error = view.raised(case_id)
+        if error is None:
             continue
         for form, handed in (("wire", "a mapping"), ("native", "a JSON string")):
             if view.renders(f"{case_id}+{form}"):

@@ -41,9 +41,7 @@ def _beside(view: View, case_id: str) -> Iterator[Fault]:
     if error is None and has(view.prompt(case_id), view.case(case_id), "assistant.1"):
         return
     # a tool call that raises has rules of its own
-    if error is not None and (
-        need == "tools" or error.kind in {"timeout", "too-large"} or not view.renders("chat-turns")
-    ):
+    if error is not None and (need == "tools" or error.out_of_budget or not view.renders("chat-turns")):
         view.missed.append(NoText(case_id, error.message))
         return
     fact = "is dropped from the history" if error is None else f"makes the template raise: {error.message}"

@@ -23,8 +23,8 @@ def check(view: View) -> Iterator[Fault]:
     if not works:
         return
     for case_id in _BARE:
-        error = view.error(case_id)
-        if error is not None and error.kind not in ("timeout", "too-large"):
+        error = view.raised(case_id)
+        if error is not None:
             yield Fault(
                 message=f"a tool-call turn {_shape(view, case_id)} makes the template raise: {error.message}",
                 help="guard it: `{% if message['content'] is defined and message['content'] %}`",

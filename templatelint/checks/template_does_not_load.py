@@ -17,7 +17,7 @@ CASES = ()
 def check(view: View) -> Iterator[Fault]:
     """Say what the engine says when it loads the template."""
     error = view.load_error
-    if error is None or error.kind in {"timeout", "too-large"}:
+    if error is None or error.out_of_budget:
         return
     starts = error.kind != "no-start"
     yield Fault(

@@ -25,8 +25,8 @@ def check(view: View) -> Iterator[Fault]:
     """Look after the user's text for the function name, an argument's key and its value."""
     shapes = [case_id for case_id in _SHAPES if view.renders(case_id)]
     if not shapes and _call_alone_fails(view):
-        error = view.error("tool-call-empty")
-        if error is not None and error.kind not in ("timeout", "too-large"):
+        error = view.raised("tool-call-empty")
+        if error is not None:
             yield Fault(
                 message=f"an assistant turn with tool calls makes the template raise: {error.message}",
                 help="render `message['tool_calls']`",

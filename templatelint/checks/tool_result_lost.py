@@ -23,8 +23,8 @@ def check(view: View) -> Iterator[Fault]:
     if any(view.renders(case_id) for case_id in WITHOUT_RESULT) and not any(
         view.renders(case_id) for case_id in _RESULTS
     ):
-        error = view.error("tool-call")
-        if error is not None and error.kind not in ("timeout", "too-large"):
+        error = view.raised("tool-call")
+        if error is not None:
             named = view.renders("tool-result-named")
             yield Fault(
                 message=f"a tool message {'without `name` ' if named else ''}makes the template raise: {error.message}",

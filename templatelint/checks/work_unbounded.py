@@ -18,11 +18,11 @@ CASES = ("chat-basic", "chat-long", "tools-offer", "tool-loop")
 def check(view: View) -> Iterator[Fault]:
     """Report the first cell (or the loading) that ran out of budget."""
     error = view.load_error
-    if error is not None and error.kind in ("timeout", "too-large"):
+    if error is not None and error.out_of_budget:
         yield _fault("loading the template", error.message, (), None)
         return
     for case, failure in view.failures():
-        if failure.kind in ("timeout", "too-large"):
+        if failure.out_of_budget:
             fault = _fault(f"rendering {case.id}", failure.message, (case.id,), view.span_of(failure))
             yield replace(fault, need="tools" if case.request.tools else None)
             return
