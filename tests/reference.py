@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import warnings
@@ -34,8 +35,8 @@ def real_templates() -> dict[str, str]:
 
 
 def every(step: int) -> list[str]:
-    """The names of every `step`-th real template."""
-    return list(real_templates())[::step]
+    """The names of every `step`-th real template; of all where `TEMPLATELINT_ALL` is set (minutes, not seconds)."""
+    return list(real_templates())[:: 1 if os.environ.get("TEMPLATELINT_ALL") else step]
 
 
 def truth(name: str) -> Any:
