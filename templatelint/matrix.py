@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from time import process_time
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from templatelint import bounded
 from templatelint.cases import FIXED_NOW, clock, to_form
 from templatelint.model import ErrorKind, Observation, RenderError
+from templatelint.syntax import TemplateSyntax, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -81,9 +83,10 @@ def observe(
             same = (_plain_id(case, engine, timeless=timeless), engine.name)
             stands_for[case.id, engine.name] = same
             jobs.setdefault(same, job)
-    outcome = _run(
-        template, model.tokenizer, engines, [(name, job) for (_, name), job in jobs.items()], _Extent(_BUDGET)
-    )
+    with suppress(TemplateSyntax):
+        parse(template.source)  # once, here: the children inherit the tree, and the rules ask for it later
+    grouped = [(name, job) for (_, name), job in jobs.items()]
+    outcome = _run(template, model.tokenizer, engines, grouped, _Extent(_BUDGET))
     observed = dict(zip(jobs, outcome.observations, strict=True))
     cells: dict[tuple[str, str], Observation] = {}
     skipped: dict[tuple[str, str], str] = {}

@@ -99,14 +99,12 @@ class Turns:
     """How a template writes turns, read off one user–assistant–user prompt; texts exclude the messages.
 
     Attributes:
-        lead: what stands before the first user's text and is not the user header.
         user_header: what opens a user turn.
         user_to_assistant: what stands between the user's text and the assistant's (close and open).
         assistant_to_user: what stands between the assistant's text and the next user header.
         tail: what stands after the last user's text.
     """
 
-    lead: str
     user_header: str
     user_to_assistant: str
     assistant_to_user: str
@@ -122,7 +120,6 @@ def turns(prompt: str, case: Case) -> Turns | None:
     before, between = prompt[: first.start], prompt[answer.end : second.start]
     header = common_header(before, between)
     return Turns(
-        lead=before[: len(before) - len(header)],
         user_header=header,
         user_to_assistant=prompt[first.end : answer.start],
         assistant_to_user=between[: len(between) - len(header)],
