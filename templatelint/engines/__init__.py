@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from templatelint.engines.prepared import Prepared
     from templatelint.model import ClientForm, Model, Observation, RenderError, Request, Template, Tokenizer
 
 DEFAULT_ENGINES = ("transformers", "llama.cpp", "vllm", "sglang")
@@ -28,6 +29,10 @@ class Loaded(Protocol):
     @property
     def refusal(self) -> RenderError | None:
         """See the class."""
+        ...
+
+    def prepare(self, request: Request, now: datetime) -> Prepared | RenderError:
+        """What the engine makes of the request before it renders, or why it rejects it."""
         ...
 
     def render(self, request: Request, now: datetime) -> Observation:
@@ -140,8 +145,8 @@ ENGINES: Mapping[str, EngineEntry] = {
     entry.name: entry
     for entry in (
         _built_in("transformers", "jinja2", "transformers", "5.24.0"),
-        _missing("transformers@4.57", "jinja2", "4.57.6"),
-        _missing("transformers@5.20", "jinja2", "5.20.0"),
+        _built_in("transformers@4.57", "jinja2", "transformers", "4.57.6"),
+        _built_in("transformers@5.20", "jinja2", "transformers", "5.20.0"),
         _built_in("llama.cpp", "llama.cpp", "llamacpp.engine", "b11549", real="llamacpp.real"),
         _missing("vllm", "jinja2", "0.33.0"),
         _missing("sglang", "jinja2", "0.5.23"),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from templatelint.engines.prepared import Prepared, rendered
 from templatelint.model import ClientForm, Observation, RenderError, Template
 from templatelint.renderers import RenderFailure
 
@@ -29,11 +30,20 @@ class Release:
         version: of the release.
         steps: what is done to the messages, in this order.
         restricted: templates see guarded `dict` and `namespace`.
+        continues_fields: `continue_final_message` may name the field to continue, which the template must read.
+        need_tokens: keyword arguments that are refused with a prompt that is not tokenized.
     """
 
     version: str
-    steps: tuple[Callable[[list[Message]], list[Message]], ...]
-    restricted: bool
+    steps: tuple[Callable[[list[Message]], list[Message]], ...] = ()
+    restricted: bool = False
+    continues_fields: bool = True
+    need_tokens: tuple[str, ...] = ("sanitize_control_tokens", "return_assistant_tokens_mask")
+
+    @property
+    def aliases(self) -> bool:
+        """Whether reasoning appears under several names, each of which is continued."""
+        return _alias_reasoning in self.steps
 
 
 @dataclass(frozen=True)
@@ -52,25 +62,35 @@ class Transformers:
         return self.release.version
 
     def choose(self, model: Model, request: Request) -> Template | RenderError:
-        """`tool_use` where the request has tools (an empty list counts), else `default`."""
-        if model.picked and model.templates:
-            return model.templates[0]
-        names = ("tool_use", "default") if request.tools is not None else ("default",)
-        for name in names:
-            if (template := model.template(name)) is not None:
-                return template
-        if not model.templates:
-            return _invalid("the tokenizer has no chat template")
-        listed = ", ".join(sorted(template.name for template in model.templates))
-        return _invalid(f"none of the named templates is the default one: {listed}")
+        """See `choose_named`."""
+        return choose_named(model, request)
 
     def load(self, template: Template, tokenizer: Tokenizer) -> LoadedTemplate | RenderError:
         """Compile the template."""
-        try:
-            compiled = compile_template(template.source, restricted=self.release.restricted)
-        except RenderFailure as failure:
-            return failure.record
-        return LoadedTemplate(compiled, tokenizer.special_tokens, self.release)
+        return load(template, tokenizer, self.release)
+
+
+def choose_named(model: Model, request: Request) -> Template | RenderError:
+    """`tool_use` where the request has tools (an empty list counts), else `default`."""
+    if model.picked and model.templates:
+        return model.templates[0]
+    names = ("tool_use", "default") if request.tools is not None else ("default",)
+    for name in names:
+        if (template := model.template(name)) is not None:
+            return template
+    if not model.templates:
+        return _invalid("the tokenizer has no chat template")
+    listed = ", ".join(sorted(template.name for template in model.templates))
+    return _invalid(f"none of the named templates is the default one: {listed}")
+
+
+def load(template: Template, tokenizer: Tokenizer, release: Release) -> LoadedTemplate | RenderError:
+    """The template as a tokenizer of that release holds it, or why it does not compile."""
+    try:
+        compiled = compile_template(template.source, restricted=release.restricted)
+    except RenderFailure as failure:
+        return failure.record
+    return LoadedTemplate(compiled, tokenizer.special_tokens, release)
 
 
 def _invalid(message: str) -> RenderError:
@@ -96,12 +116,16 @@ class LoadedTemplate:
 
     def render(self, request: Request, now: datetime) -> Observation:
         """What `apply_chat_template(..., tokenize=False)` returns for the request."""
+        return rendered(self.compiled, self.prepare(request, now), now)
+
+    def prepare(self, request: Request, now: datetime) -> Prepared | RenderError:  # noqa: ARG002 (others tell the time)
+        """The variables of the call, and the cut where a message is to be continued."""
         try:
-            call = _arguments(request)
+            call = _arguments(request, self.release)
             messages = self._messages(call)
-            continued = _Continued.of(call, messages, self.compiled.syntax.source)
+            continued = _Continued.of(call, messages, self.compiled.syntax.source, self.release)
         except _InvalidRequest as error:
-            return Observation(error=_invalid(str(error)))
+            return _invalid(str(error))
         variables = {
             **self.special_tokens,
             **call.variables,
@@ -110,16 +134,7 @@ class LoadedTemplate:
             "documents": call.documents,
             "add_generation_prompt": call.add_generation_prompt,
         }
-        try:
-            prompt = self.compiled.render(variables, now)
-        except RenderFailure as failure:
-            return Observation(error=failure.record)
-        if continued is None:
-            return Observation(prompt)
-        cut = continued.cut(prompt)
-        if cut is None:
-            return Observation(error=RenderError("raised", "the message to continue is altered in the prompt"))
-        return Observation(cut)
+        return Prepared(variables) if continued is None else Prepared(variables, continued.cut)
 
     def _messages(self, call: _Call) -> list[Message]:
         messages = call.messages
@@ -145,8 +160,6 @@ class _Call:
 
 # Keyword arguments of `apply_chat_template` that never reach a template: it cannot see a variable so named.
 _NEVER_SEEN = frozenset({"padding", "truncation", "max_length", "return_tensors", "return_dict", "tokenizer_kwargs"})
-# Those that are refused with a prompt that is not tokenized.
-_NEED_TOKENS = ("sanitize_control_tokens", "return_assistant_tokens_mask")
 # Those that would be given twice.
 _TAKEN = (
     "self",
@@ -160,7 +173,7 @@ _TAKEN = (
 )
 
 
-def _arguments(request: Request) -> _Call:
+def _arguments(request: Request, release: Release) -> _Call:
     """The call that a client makes who passes the request's variables on as keyword arguments.
 
     Raises:
@@ -170,7 +183,7 @@ def _arguments(request: Request) -> _Call:
     for name in _TAKEN:
         if name in variables:
             raise _InvalidRequest(f"the variable {name} is an argument that the call already has")
-    for name in _NEED_TOKENS:
+    for name in release.need_tokens:
         if variables.pop(name, False):
             raise _InvalidRequest(f"{name} needs tokenized output")
     documents = _once(variables, "documents", request.documents, absent=None)
@@ -254,7 +267,7 @@ class _Continued:
     text: str
 
     @staticmethod
-    def of(call: _Call, messages: list[Message], source: str) -> _Continued | None:
+    def of(call: _Call, messages: list[Message], source: str, release: Release) -> _Continued | None:
         """Tag the last message, or None where it is not to be continued.
 
         Raises:
@@ -262,15 +275,16 @@ class _Continued:
         """
         if not call.continue_final_message:
             return None
-        name = call.continue_final_message if isinstance(call.continue_final_message, str) else "content"
+        named = release.continues_fields and isinstance(call.continue_final_message, str)
+        name = str(call.continue_final_message) if named else "content"
         last = messages[-1]
         value = last.get(name)
         if value is None:
             raise _InvalidRequest(f"the last message has no {name} to continue")
         names = [name]
-        if name in _REASONING_FIELDS:
+        if release.aliases and name in _REASONING_FIELDS:
             names = [alias for alias in _REASONING_FIELDS if last.get(alias) == value]
-        if not any(alias in source for alias in names):
+        if release.continues_fields and not any(alias in source for alias in names):
             raise _InvalidRequest(f"the template does not read {name}")
         if isinstance(value, list):
             return _Continued(_tag_last_text(value))
@@ -280,12 +294,12 @@ class _Continued:
             last[alias] = value + _TAG
         return _Continued(value)
 
-    def cut(self, prompt: str) -> str | None:
-        """The prompt up to where the message is to go on; None where its text or the tag did not come through."""
-        at = prompt.rfind(_TAG.strip())
-        if at < 0 or self.text.strip() not in prompt:
-            return None
-        return prompt[:at] if prompt.startswith(_TAG, at) else prompt[:at].rstrip()
+    def cut(self, text: str) -> str | RenderError:
+        """The text up to where the message is to go on, unless the message or the tag did not come through."""
+        at = text.rfind(_TAG.strip())
+        if at < 0 or self.text.strip() not in text:
+            return RenderError("raised", "the message to continue is altered in the prompt")
+        return text[:at] if text.startswith(_TAG, at) else text[:at].rstrip()
 
 
 def _tag_last_text(parts: list[Any]) -> str:
@@ -304,9 +318,21 @@ def _tag_last_text(parts: list[Any]) -> str:
 
 _RELEASES = {
     "transformers": Release("5.24.0", (_drop_null_keys, _alias_reasoning), restricted=True),
+    # the last before reasoning got its aliases (5.21) and null-valued keys were dropped (5.23); vLLM and SGLang pin it
+    "transformers@5.20": Release("5.20.0"),
+    "transformers@4.57": Release(
+        "4.57.6",
+        continues_fields=False,
+        need_tokens=("return_assistant_tokens_mask",),
+    ),
 }
+
+
+def release(name: str) -> Release:
+    """The release that an engine id names (`transformers`, `transformers@5.20`, `transformers@4.57`)."""
+    return _RELEASES[name]
 
 
 def engine(name: str) -> Transformers:
     """The engine of that id."""
-    return Transformers(name, _RELEASES[name])
+    return Transformers(name, release(name))

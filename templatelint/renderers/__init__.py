@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from templatelint.model import RenderError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
     from templatelint.model import ErrorKind
 
 MAX_OUTPUT = 8 * 1024 * 1024
@@ -27,3 +30,15 @@ class RenderFailure(Exception):
             message = message[:_LONGEST_MESSAGE] + " …"
         super().__init__(message)
         self.record = RenderError(kind, message, line, column)
+
+
+class Program(Protocol):
+    """A template that a renderer has compiled."""
+
+    def render(self, variables: Mapping[str, Any], now: datetime) -> str:
+        """The text with these variables (JSON data, left as they are); `now` is what the clock tells.
+
+        Raises:
+            RenderFailure: there is no text.
+        """
+        ...
