@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from templatelint.data import folder
-from templatelint.errors import TemplatelintError
+from templatelint.errors import TemplatelintError, clip
 from templatelint.model import Case
 from templatelint.nearest import unknown
 from templatelint.traffic import read_json, request_from_openai
@@ -32,6 +32,8 @@ VARIANTS: Mapping[str, str] = MappingProxyType(
         "notools": "without its tool definitions",
         "typed": "content as a list of parts",
         "shortids": "call ids of nine letters and digits",
+        "reasoning": "reasoning in the field `reasoning`",
+        "thinking": "reasoning in the field `thinking`",
     }
 )
 
@@ -46,6 +48,8 @@ def all_cases() -> Mapping[str, Case]:
 @cache
 def get(case_id: str) -> Case:
     """The case of an id: a base case (`tool-loop`), cut (`@3`: its first 3 messages), varied (`+nogen+wire`).
+
+    `+NAME=JSON` sets a template variable of the request (`chat-basic+enable_thinking=false`).
 
     Raises:
         TemplatelintError: no such case, cut or variant.
@@ -137,21 +141,27 @@ def _first_messages(case: Case, count: str) -> Case:
 
 
 def _varied(case: Case, variant: str) -> Case:
+    name, equals, value = variant.partition("=")
+    if name and equals:
+        return _with_variable(case, name, value)
     if variant not in VARIANTS:
         raise unknown("case variant", variant, VARIANTS)
-    said = VARIANTS[variant]
-    if variant == "nogen":
-        return _with_request(case, said, replace(case.request, add_generation_prompt=False))
-    if variant == "notools":
-        return _with_request(case, said, replace(case.request, tools=None))
-    if variant == "typed":
-        return _with_request(case, said, replace(case.request, messages=[*map(_typed, case.request.messages)]))
+    said, request = VARIANTS[variant], case.request
+    without = {
+        "nogen": lambda: replace(request, add_generation_prompt=False),
+        "notools": lambda: replace(request, tools=None),
+        "typed": lambda: replace(request, messages=[*map(_typed, request.messages)]),
+    }
+    if variant in without:
+        return _with_request(case, said, without[variant]())
     varied = replace(case, isolates=f"{case.isolates}; {said}")
     if variant == "shortids":
         return _with_short_ids(varied)
     if variant == "tomorrow":
         return replace(varied, day=case.day + 1)
-    return replace(varied, form="wire" if variant == "wire" else "native")
+    if variant in {"wire", "native"}:
+        return replace(varied, form="wire" if variant == "wire" else "native")
+    return replace(varied, request=_with_field(request, variant))
 
 
 def _typed(message: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -159,6 +169,30 @@ def _typed(message: Mapping[str, Any]) -> Mapping[str, Any]:
     if message["role"] == "tool" or not isinstance(message.get("content"), str):
         return message
     return {**message, "content": [{"type": "text", "text": message["content"]}]}
+
+
+def _with_variable(case: Case, name: str, value: str) -> Case:
+    import json
+
+    try:
+        variables = {**case.request.variables, name: json.loads(value)}
+    except (ValueError, RecursionError) as error:
+        raise TemplatelintError(
+            f'case variant "{name}=": {clip(value)} is not JSON', help=f'a text keeps its quotes: {name}="..."'
+        ) from error
+    said = f"{case.isolates}; {name} is {value}"
+    return replace(case, isolates=said, request=replace(case.request, variables=variables))
+
+
+def _with_field(request: Request, name: str) -> Request:
+    """The request with its reasoning under another name."""
+    return replace(
+        request,
+        messages=[
+            {name if key == "reasoning_content" else key: value for key, value in message.items()}
+            for message in request.messages
+        ],
+    )
 
 
 def _with_short_ids(case: Case) -> Case:

@@ -275,6 +275,31 @@ def test_variants_change_one_thing_each() -> None:
         assert varied.marks == base.marks
 
 
+@pytest.mark.parametrize("name", ["reasoning", "thinking"])
+def test_reasoning_under_another_name(name: str) -> None:
+    case, base = get(f"reasoning-history+{name}"), get("reasoning-history")
+    assert case.marks == base.marks
+    for message, before in zip(case.request.messages, base.request.messages, strict=True):
+        assert "reasoning_content" not in message
+        assert message.get(name) == before.get("reasoning_content")
+        assert message["content"] == before["content"]
+
+
+@pytest.mark.parametrize(
+    ("case_id", "variables"),
+    [
+        ("chat-basic+enable_thinking=false", {"enable_thinking": False}),
+        ('chat-basic+mode="a=b"', {"mode": "a=b"}),
+        ("thinking-on+enable_thinking=false+other=1", {"enable_thinking": False, "other": 1}),
+    ],
+)
+def test_a_variant_can_set_a_template_variable(case_id: str, variables: dict[str, Any]) -> None:
+    case = get(case_id)
+    assert case.request.variables == variables
+    assert case.id == case_id
+    assert case.request.messages == get("chat-basic").request.messages
+
+
 def test_variants_and_cuts_combine() -> None:
     case = get("tool-loop@3+nogen+wire+tomorrow")
     assert case.id == "tool-loop@3+nogen+wire+tomorrow"
@@ -292,6 +317,8 @@ def test_variants_and_cuts_combine() -> None:
         ("", 'unknown case ""', "`templatelint cases` lists them"),
         ("tool-call+wir", 'unknown case variant "wir"', "did you mean wire? known: nogen"),
         ("tool-call+", 'unknown case variant ""', "known: nogen"),
+        ("tool-call+=1", 'unknown case variant "=1"', "known: nogen"),
+        ("tool-call+x=y", 'case variant "x=": y is not JSON', 'a text keeps its quotes: x="..."'),
         ("tool-loop@0", 'case "tool-loop" has no cut @0', "it has 7 messages: @N with N from 1 to 7"),
         ("tool-loop@8", 'case "tool-loop" has no cut @8', "it has 7 messages: @N with N from 1 to 7"),
         ("tool-loop@", 'case "tool-loop" has no cut @', "it has 7 messages: @N with N from 1 to 7"),
