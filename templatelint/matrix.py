@@ -15,7 +15,7 @@ from templatelint.model import ErrorKind, Observation, RenderError
 from templatelint.syntax import TemplateSyntax, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from templatelint.engines import Engine
@@ -26,6 +26,7 @@ _BUDGET = 8_000_000  # characters; all cases of the longest real template are a 
 # the names through which engines tell a template the time
 _CLOCK = ("strftime_now", "date_string", "datetime")
 _ENDED = object()
+_DONE = True  # no item is: they are lists or None
 _STOPPED: Mapping[str, ErrorKind] = {"timeout": "timeout", "memory": "too-large", "died": "too-large"}
 
 
@@ -78,7 +79,8 @@ def observe(
     for engine in engines:
         for case in cases:
             job = _job(case, engine)
-            if engine.choose(model, job.request) != template:
+            chosen = engine.choose(model, job.request)
+            if chosen is not template and chosen != template:
                 continue
             same = (_plain_id(case, engine, timeless=timeless), engine.name)
             stands_for[case.id, engine.name] = same
@@ -165,17 +167,16 @@ def _run(
     jobs: Sequence[tuple[str, _Job]],
     extent: _Extent,
 ) -> _Outcome:
-    """Load the template and render its jobs, each engine in a child of its own; jobs come grouped by engine."""
+    """Load the template and render its jobs; jobs come grouped by engine."""
     each = {engine.name: [job for name, job in jobs if name == engine.name] for engine in engines}
-    results = bounded.run_all(
-        [partial(_render_all, template, tokenizer, engine, each[engine.name], extent) for engine in engines]
-    )
+    answers = _answers(partial(_render_all, template, tokenizer, each, extent), engines)
     loads: dict[str, RenderError | None] = {}
     observations: list[Observation | str] = []
-    for engine, (items, stop) in zip(engines, results, strict=True):
-        answers: Iterator[Any] = iter(items)
+    for engine in engines:
+        items, stop = answers[engine.name]
+        left: Iterator[Any] = iter(items)
         pending = None if stop is None else RenderError(_STOPPED[stop.kind], stop.message)
-        answer: Any = next(answers, _ENDED)
+        answer: Any = next(left, _ENDED)
         if answer is _ENDED:  # the child ended while the engine was loading the template
             loads[engine.name], pending = pending, None
         else:
@@ -185,7 +186,7 @@ def _run(
         for _ in each[engine.name]:
             if refused:
                 observations.append(f"{engine.name} does not load the template")
-            elif (answer := next(answers, None)) is not None:
+            elif (answer := next(left, None)) is not None:
                 observations.append(_observation(answer))
             elif pending is not None:
                 observations.append(Observation(error=pending))
@@ -195,14 +196,58 @@ def _run(
     return _Outcome(loads, observations)
 
 
+def _answers(
+    render_all: Callable[[Sequence[Engine]], Iterator[Any]], engines: Sequence[Engine]
+) -> dict[str, tuple[list[Any], bounded.Stop | None]]:
+    """Engine → its items, and why its child was stopped before it had answered all.
+
+    Engines of one renderer share a child, and there what the renderer compiled. Those that a stop keeps from their
+    turn get another.
+    """
+    families: dict[str, list[Engine]] = {}
+    for engine in engines:
+        families.setdefault(engine.renderer, []).append(engine)
+    answers: dict[str, tuple[list[Any], bounded.Stop | None]] = {}
+    waiting = list(families.values())
+    while waiting:
+        results = bounded.run_all([partial(render_all, family) for family in waiting])
+        held_up = []
+        for family, (items, stop) in zip(waiting, results, strict=True):
+            for at, engine in enumerate(family):
+                own = [item for index, item in items if index == at]
+                if own and own[-1] is _DONE:
+                    answers[engine.name] = own[:-1], None
+                    continue
+                answers[engine.name] = own, stop
+                if family[at + 1 :]:
+                    held_up.append(family[at + 1 :])
+                break
+        waiting = held_up
+    return answers
+
+
 def _renders_refused(error: RenderError | None, extent: _Extent) -> bool:
     return extent.refused and error is not None and error.kind == "no-start"
 
 
 def _render_all(
-    template: Template, tokenizer: Tokenizer, engine: Engine, jobs: Sequence[_Job], extent: _Extent
+    template: Template,
+    tokenizer: Tokenizer,
+    jobs: Mapping[str, Sequence[_Job]],
+    extent: _Extent,
+    engines: Sequence[Engine],
 ) -> Iterator[Any]:
-    """In the child: one item for loading, then one for each job.
+    """In the child: (engine's index, item) for each item of each engine in turn, then (index, done)."""
+    for index, engine in enumerate(engines):
+        for item in _render_in(engine, template, tokenizer, jobs[engine.name], extent):
+            yield index, item
+        yield index, _DONE
+
+
+def _render_in(
+    engine: Engine, template: Template, tokenizer: Tokenizer, jobs: Sequence[_Job], extent: _Extent
+) -> Iterator[Any]:
+    """One item for loading, then one for each job.
 
     After a cell that took long only to fail for its size the others are not tried: they would do the same. Nor are
     they once all prompts together hold more text than they may.

@@ -227,9 +227,11 @@ def _mapping(value: Any, what: str) -> Message:
 
 def _plain(value: Any) -> Any:
     """A copy built of dicts and lists, which a template may see and a continued message may change."""
+    if isinstance(value, str | int | None):  # most are, and abstract classes are slow to ask
+        return value
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
+    if isinstance(value, Sequence):
         return [_plain(item) for item in value]
     return value
 
@@ -323,7 +325,7 @@ _RELEASES = {
     "transformers@4.57": Release(
         "4.57.6",
         continues_fields=False,
-        need_tokens=("return_assistant_tokens_mask",),
+        need_tokens=("return_assistant_tokens_mask", "return_dict"),
     ),
 }
 

@@ -6,7 +6,7 @@ import re
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from io import StringIO
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from templatelint.model import ErrorKind
 
 Span = tuple[int, int]
+
+_KEPT = 4  # compiled templates; the engines that share one ask for it in a row
 
 
 # ------------------------------------------------------------------------------------- what templates see
@@ -204,10 +206,11 @@ def _environment(restricted: bool = True) -> ImmutableSandboxedEnvironment:
 class Compiled:
     """A template ready to render."""
 
-    def __init__(self, syntax: Syntax, writer: _Writer, environment: ImmutableSandboxedEnvironment) -> None:
+    def __init__(
+        self, syntax: Syntax, writer: _Writer, code: CodeType, environment: ImmutableSandboxedEnvironment
+    ) -> None:
         self.syntax = syntax
         self._writer = writer
-        code = compile(writer.python(), "<template>", "exec")
         self._template = CompiledTemplate.from_code(environment, code, environment.make_globals(None))
         self._places: dict[tuple[CodeType, int], tuple[int, int] | None] = {}
 
@@ -333,15 +336,24 @@ def compile_template(template: str | Syntax, *, restricted: bool = True) -> Comp
     Raises:
         RenderFailure: `syntax` where transformers cannot compile it; `too-large` where it would take too much.
     """
+    written = _written(template) if isinstance(template, str) else _write(template)
+    return Compiled(*written, _environment(restricted))
+
+
+@lru_cache(_KEPT)
+def _written(source: str) -> tuple[Syntax, _Writer, CodeType]:
+    """What all engines that render the template share of it."""
     try:
-        syntax = parse(template) if isinstance(template, str) else template
+        return _write(parse(source))
     except TemplateSyntax as error:
         raise RenderFailure("syntax", error.message, error.line, error.column) from None
-    environment = _environment(restricted)
-    writer = _Writer(environment)
+
+
+def _write(syntax: Syntax) -> tuple[Syntax, _Writer, CodeType]:
+    writer = _Writer(_environment())  # `dict` and `namespace` are no constants: one code serves both environments
     try:
         writer.visit(syntax.root)
-        return Compiled(syntax, writer, environment)
+        return syntax, writer, compile(writer.python(), "<template>", "exec")
     except TemplateSyntaxError as error:
         blamed = [node for node in walk(syntax.root) if node.lineno is error.lineno]
         offset = syntax.span(blamed[-1])[0] if blamed else syntax.offset_of(error.lineno)

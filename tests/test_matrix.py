@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from templatelint import cases, engines, matrix
+from templatelint.model import Model, Origin, Template
+
+HANGS_WHERE_REASONING_HAS_ALIASES = (
+    "{% for m in messages %}{{ m.content }}{% if m.thinking %}"
+    "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}{% endif %}{% endfor %}"
+)
+
+
+def _observe(source: str, *names: str, case_ids: tuple[str, ...]) -> matrix.Matrix:
+    template = Template("default", source, Origin("t.jinja", source))
+    model = Model("t.jinja", "file", (template,))
+    return matrix.observe(model, template, [engines.get(name) for name in names], [cases.get(c) for c in case_ids])
+
+
+def test_an_engine_that_hangs_takes_no_other_of_its_renderer_with_it() -> None:
+    case_ids = ("chat-basic", "reasoning-history", "chat-turns")
+    observed = _observe(
+        HANGS_WHERE_REASONING_HAS_ALIASES, "transformers@4.57", "transformers", "transformers@5.20", case_ids=case_ids
+    )
+    for name in ("transformers@4.57", "transformers@5.20"):
+        assert all(observed.cells[case_id, name].prompt for case_id in case_ids)
+    assert observed.cells["chat-basic", "transformers"].prompt
+    hung = observed.cells["reasoning-history", "transformers"].error
+    assert hung is not None
+    assert hung.kind == "timeout"
+    assert ("chat-turns", "transformers") in observed.skipped
+
+
+def test_an_engine_that_hangs_while_it_loads_takes_no_other_with_it() -> None:
+    folded = "{{ ('a' * 999999)|" + "|".join(["replace('a', 'aa')"] * 60) + " }}"
+    observed = _observe(folded, "transformers", "transformers@5.20", case_ids=("chat-basic",))
+    for name in ("transformers", "transformers@5.20"):
+        refusal = observed.loads[name]
+        assert refusal is not None
+        assert refusal.out_of_budget
