@@ -16,7 +16,7 @@ from templatelint.nearest import unknown
 from templatelint.traffic import read_json, request_from_openai
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from templatelint.model import ClientForm, Request
 
@@ -32,11 +32,14 @@ VARIANTS: Mapping[str, str] = MappingProxyType(
         "notools": "without its tool definitions",
         "typed": "content as a list of parts",
         "shortids": "call ids of nine letters and digits",
+        "mapping": "arguments as mappings, null members kept",
         "reasoning": "reasoning in the field `reasoning`",
         "thinking": "reasoning in the field `thinking`",
     }
 )
 
+# the fields of a message that templates take reasoning from
+_REASONING = frozenset({"reasoning_content", "reasoning", "thinking"})
 _CURE = "the files of corpus/ are not as they were installed: install templatelint again"
 
 
@@ -157,11 +160,15 @@ def _varied(case: Case, variant: str) -> Case:
     varied = replace(case, isolates=f"{case.isolates}; {said}")
     if variant == "shortids":
         return _with_short_ids(varied)
-    if variant == "tomorrow":
-        return replace(varied, day=case.day + 1)
-    if variant in {"wire", "native"}:
-        return replace(varied, form="wire" if variant == "wire" else "native")
-    return replace(varied, request=_with_field(request, variant))
+    changed: Mapping[str, Callable[[], dict[str, Any]]] = {
+        "tomorrow": lambda: {"day": case.day + 1},
+        "wire": lambda: {"form": "wire"},
+        "native": lambda: {"form": "native"},
+        "mapping": lambda: {"form": "wire", "request": _with_mappings(request)},
+        "reasoning": lambda: {"request": _with_field(request, "reasoning")},
+        "thinking": lambda: {"request": _with_field(request, "thinking")},
+    }
+    return replace(varied, **changed[variant]())
 
 
 def _typed(message: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -182,6 +189,14 @@ def _with_variable(case: Case, name: str, value: str) -> Case:
         ) from error
     said = f"{case.isolates}; {name} is {value}"
     return replace(case, isolates=said, request=replace(case.request, variables=variables))
+
+
+def _with_mappings(request: Request) -> Request:
+    called = [
+        {**message, "tool_calls": [*map(_native_call, message["tool_calls"])]} if message.get("tool_calls") else message
+        for message in request.messages
+    ]
+    return replace(request, messages=called)
 
 
 def _with_field(request: Request, name: str) -> Request:
@@ -241,7 +256,7 @@ def _carriers(request: Request) -> dict[str, int]:
             continue
         if message.get("content"):
             count("assistant")
-        if "reasoning_content" in message or "<think>" in str(message.get("content")):
+        if not _REASONING.isdisjoint(message) or "<think>" in str(message.get("content")):
             count("reasoning")
         count("call", len(message.get("tool_calls") or ()))
     return found

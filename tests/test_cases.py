@@ -275,6 +275,17 @@ def test_variants_change_one_thing_each() -> None:
         assert varied.marks == base.marks
 
 
+def test_mappings_beside_nulls() -> None:
+    case = get("tool-call+mapping")
+    assert case.form == "wire"
+    _, message, _ = to_form(case.request, "wire").messages
+    assert message["content"] is None
+    assert message["tool_calls"][0]["function"]["arguments"] == {
+        "gauge_query": "the Petrel2291 gauge north of the lock"
+    }
+    assert [*map(set, case.request.messages)] == [*map(set, get("tool-call").request.messages)]
+
+
 @pytest.mark.parametrize("name", ["reasoning", "thinking"])
 def test_reasoning_under_another_name(name: str) -> None:
     case, base = get(f"reasoning-history+{name}"), get("reasoning-history")
@@ -283,6 +294,7 @@ def test_reasoning_under_another_name(name: str) -> None:
         assert "reasoning_content" not in message
         assert message.get(name) == before.get("reasoning_content")
         assert message["content"] == before["content"]
+    assert get(f"reasoning-history+{name}+typed").marks == base.marks
 
 
 @pytest.mark.parametrize(
