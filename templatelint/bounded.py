@@ -331,7 +331,8 @@ def _limit_memory(extra: int) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     if hard != resource.RLIM_INFINITY:
         limit = min(limit, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    # not the hard limit: programs that the child starts may need address space, and bound their memory otherwise
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
 # -------------------------------------------------------------------------------------------- spawned

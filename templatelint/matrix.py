@@ -6,7 +6,7 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from time import process_time
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from templatelint import bounded
@@ -249,7 +249,7 @@ def _render_in(
 ) -> Iterator[Any]:
     """One item for loading, then one for each job.
 
-    After a cell that took long only to fail for its size the others are not tried: they would do the same. Nor are
+    After a cell that took long only to run out of its budget the others are not tried: they would do the same. Nor are
     they once all prompts together hold more text than they may.
     """
     loaded = engine.load(template, tokenizer)
@@ -261,7 +261,7 @@ def _render_in(
         return
     left = extent.characters
     for job in jobs:
-        started = process_time()
+        started = monotonic()  # a renderer may be at work in a process of its own
         observation = loaded.render(job.request, job.now)
         left -= len(observation.prompt or "")
         if left < 0:
@@ -269,8 +269,8 @@ def _render_in(
             yield [None, ["too-large", message, None, None]]
             return
         yield [observation.prompt, _plain_error(observation.error)]
-        failed = observation.error is not None and observation.error.kind == "too-large"
-        if failed and process_time() - started > _PATIENCE:
+        failed = observation.error is not None and observation.error.out_of_budget
+        if failed and monotonic() - started > _PATIENCE:
             return
 
 

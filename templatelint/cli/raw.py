@@ -22,17 +22,22 @@ _RENDERERS: Mapping[str, str | None] = {
     "jinja2": "templatelint.renderers.jinja2",
     "llama.cpp": "templatelint.renderers.llamacpp",
     "minijinja": None,
-    "hf-jinja": None,
+    "hf-jinja": "templatelint.renderers.hf_jinja",
 }
 
 
 def check(name: str) -> None:
-    """Raise unless there is a renderer of that name in this version."""
+    """Raise unless there is a renderer of that name, in this version and on this machine."""
     if name not in _RENDERERS:
         raise unknown("renderer", name, _RENDERERS)
-    if _RENDERERS[name] is None:
+    path = _RENDERERS[name]
+    if path is None:
         ready = ", ".join(renderer for renderer, module in _RENDERERS.items() if module)
         raise TemplatelintError(f"renderer {name}: not modelled in this version", help=f"there is {ready}")
+    module = import_module(path)
+    lack = module.missing() if hasattr(module, "missing") else None
+    if lack is not None:
+        raise TemplatelintError(f"renderer {name} cannot run here: {lack}", help=module.INSTALL)
 
 
 def render(name: str, template: Template, variables: Mapping[str, Any], now: datetime) -> Observation:
