@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from templatelint import accommodation, cards, cases, checks, engines, matrix, reading
+from templatelint import accommodation, cards, cases, checks, disagreement, engines, matrix, reading
 from templatelint.model import (
     SEVERITIES,
     Card,
@@ -40,6 +40,8 @@ Progress: TypeAlias = "Callable[[int, int], None]"
 _TOOL_CELLS = ("tools-offer", "tools-many", "tool-call", "tool-call-empty", "tool-call-text")
 _TOOL_MARKS = ("tools.1.description", "tools.1.name", "call.1.value")
 _TOOLS_IGNORED = "TL201"
+# Rules that look at further cells, which are worth observing in few templates.
+_DISAGREEMENT, _TRIMMING = "TL004", "TL005"
 # Rules whose findings say that the same thing is lost: chat as a whole, the system message.
 _SAME_LOSS = (frozenset({"TL001", "TL007", "TL113", "TL805"}), frozenset({"TL101", "TL102"}))
 # Below this many templates, starting worker processes costs more than it saves.
@@ -150,6 +152,8 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
     evaluated = _with_subsumers(reported)
     plan = _plan(evaluated)
     observed = matrix.observe(unit.model, unit.template, running, [cases.get(case_id) for case_id in plan])
+    if _TRIMMING in {card.id for card in evaluated}:
+        observed = disagreement.untrimmed(observed, unit.model, unit.template)
     faults: list[tuple[Card, str, Fault]] = []
     not_run: list[NotRun] = []
     for engine in running:
@@ -158,6 +162,10 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
             observed = _observed_too(observed, unit, engine, accommodation.PROBES)
             adapted = accommodation.adapted(plan, accommodation.demands(observed, engine.name))
             observed = _observed_too(observed, unit, engine, adapted.values())
+        if observed.loads.get(engine.name) is None and _DISAGREEMENT in {card.id for card in evaluated}:
+            doubtful = disagreement.doubtful(observed, engine, running)
+            if doubtful:
+                observed = disagreement.examined(observed, unit.model, unit.template, engine, doubtful)
         view = View(engine.name, engine.renderer, engine.client_form, unit.model, unit.template, observed, adapted)
         for card in evaluated:
             found, gaps = _apply(card, view)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from templatelint.engines.prepared import Prepared
     from templatelint.model import ClientForm, Model, Observation, RenderError, Request, Template, Tokenizer
+    from templatelint.renderers import Program
 
 DEFAULT_ENGINES = ("transformers", "llama.cpp", "vllm", "sglang")
 
@@ -31,12 +31,12 @@ class Loaded(Protocol):
         """See the class."""
         ...
 
-    def prepare(self, request: Request, now: datetime) -> Prepared | RenderError:
-        """What the engine makes of the request before it renders, or why it rejects it."""
-        ...
-
     def render(self, request: Request, now: datetime) -> Observation:
         """The prompt that the engine makes of the request at that time, or why it makes none."""
+        ...
+
+    def through(self, program: Program) -> Loaded:
+        """The same engine, its requests prepared as before, but rendered by another program of this template."""
         ...
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from templatelint.engines.prepared import Prepared, rendered
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from templatelint.model import Model, Request, Tokenizer
+    from templatelint.renderers import Program
     from templatelint.renderers.jinja2 import Compiled
 
 Message = dict[str, Any]
@@ -103,11 +104,20 @@ class _InvalidRequest(Exception):
 
 @dataclass(frozen=True)
 class LoadedTemplate:
-    """A compiled template and the special tokens it sees."""
+    """A compiled template and the special tokens it sees.
+
+    Attributes:
+        printer: what renders the requests instead of the compiled template (see `through`).
+    """
 
     compiled: Compiled
     special_tokens: Mapping[str, str]
     release: Release
+    printer: Program | None = None
+
+    def through(self, program: Program) -> LoadedTemplate:
+        """The same, its requests prepared as before, but rendered by another program of this template."""
+        return replace(self, printer=program)
 
     @property
     def refusal(self) -> None:
@@ -116,7 +126,7 @@ class LoadedTemplate:
 
     def render(self, request: Request, now: datetime) -> Observation:
         """What `apply_chat_template(..., tokenize=False)` returns for the request."""
-        return rendered(self.compiled, self.prepare(request, now), now)
+        return rendered(self.printer or self.compiled, self.prepare(request, now), now)
 
     def prepare(self, request: Request, now: datetime) -> Prepared | RenderError:  # noqa: ARG002 (others tell the time)
         """The variables of the call, and the cut where a message is to be continued."""

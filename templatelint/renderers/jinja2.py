@@ -191,16 +191,25 @@ def _largest(parts: Iterable[tuple[int, int, nodes.Node]]) -> nodes.Node | None:
 
 
 @cache
-def _environment(restricted: bool = True) -> ImmutableSandboxedEnvironment:
+def environment(restricted: bool = True) -> ImmutableSandboxedEnvironment:
     """The environment of transformers; `restricted` names (from 5.23) are `dict` and `namespace`."""
-    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[LoopControlExtension])
-    environment.extensions[GenerationTag.identifier] = _Marks(environment)
-    environment.filters["tojson"] = _tojson
-    environment.globals["raise_exception"] = _raise_exception
+    made = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[LoopControlExtension])
+    made.extensions[GenerationTag.identifier] = _Marks(made)
+    made.filters["tojson"] = _tojson
+    made.globals["raise_exception"] = _raise_exception
     if restricted:
-        environment.globals["dict"] = _Dict()
-        environment.globals["namespace"] = _PublicNamespace
-    return environment
+        made.globals["dict"] = _Dict()
+        made.globals["namespace"] = _PublicNamespace
+    return made
+
+
+def strftime_at(now: datetime | None) -> Callable[[str], str]:
+    """The function that tells templates the time; None means the time of the call."""
+
+    def strftime_now(format: str) -> str:  # noqa: A002 (templates may pass it by name)
+        return (now or datetime.now()).strftime(format)  # noqa: DTZ005 (transformers tells local time)
+
+    return strftime_now
 
 
 class Compiled:
@@ -228,11 +237,7 @@ class Compiled:
         Raises:
             RenderFailure: there is no text.
         """
-
-        def strftime_now(format: str) -> str:  # noqa: A002 (templates may pass it by name)
-            return (now or datetime.now()).strftime(format)  # noqa: DTZ005 (transformers tells local time)
-
-        context = self._template.new_context({"strftime_now": strftime_now, **variables})
+        context = self._template.new_context({"strftime_now": strftime_at(now), **variables})
         marking = _Marking(0, [])
         token = _Marks.current.set(marking)
         try:
@@ -254,7 +259,7 @@ class Compiled:
     # ------------------------------------------------------------------------------------ failures
 
     def _failure(self, error: Exception) -> RenderFailure:
-        kind, message = _verdict(error)
+        kind, message = verdict(error)
         return RenderFailure(kind, message, *self._place(error))
 
     def _place(self, error: Exception) -> tuple[int | None, int | None]:
@@ -292,7 +297,8 @@ def _place_of(node: nodes.Node | None, error: Exception, syntax: Syntax) -> tupl
     return syntax.line_of(syntax.span(node)[0]) if node is not None and syntax.knows(node) else None
 
 
-def _verdict(error: Exception) -> tuple[ErrorKind, str]:
+def verdict(error: Exception) -> tuple[ErrorKind, str]:
+    """What an exception that came out of a template's code says of it."""
     if isinstance(error, _Refused):
         return "refused", str(error)
     if isinstance(error, MemoryError):
@@ -337,7 +343,7 @@ def compile_template(template: str | Syntax, *, restricted: bool = True) -> Comp
         RenderFailure: `syntax` where transformers cannot compile it; `too-large` where it would take too much.
     """
     written = _written(template) if isinstance(template, str) else _write(template)
-    return Compiled(*written, _environment(restricted))
+    return Compiled(*written, environment(restricted))
 
 
 @lru_cache(_KEPT)
@@ -350,7 +356,7 @@ def _written(source: str) -> tuple[Syntax, _Writer, CodeType]:
 
 
 def _write(syntax: Syntax) -> tuple[Syntax, _Writer, CodeType]:
-    writer = _Writer(_environment())  # `dict` and `namespace` are no constants: one code serves both environments
+    writer = _Writer(environment())  # `dict` and `namespace` are no constants: one code serves both environments
     try:
         writer.visit(syntax.root)
         return syntax, writer, compile(writer.python(), "<template>", "exec")
@@ -361,10 +367,10 @@ def _write(syntax: Syntax) -> tuple[Syntax, _Writer, CodeType]:
     except SyntaxError as error:  # Python's, about the code that jinja2 wrote
         raise RenderFailure("syntax", error.msg, *_python_place(error, writer, syntax)) from None
     except (MemoryError, RecursionError) as error:
-        raise RenderFailure(*_verdict(error)) from None
+        raise RenderFailure(*verdict(error)) from None
     except Exception as error:  # noqa: BLE001 (folding constants runs the template's own expressions)
         place = _place_of(writer.reached, error, syntax) or (None, None)
-        raise RenderFailure("syntax", _verdict(error)[1], *place) from None
+        raise RenderFailure("syntax", verdict(error)[1], *place) from None
 
 
 def _python_place(error: SyntaxError, writer: _Writer, syntax: Syntax) -> tuple[int, int] | tuple[None, None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from templatelint.engines.llamacpp.facts import Facts, Handler
     from templatelint.engines.llamacpp.preparation import Prepared
     from templatelint.model import Model, Request, Tokenizer
+    from templatelint.renderers import Program as AnyProgram
     from templatelint.renderers.llamacpp import Program
 
 _TOOL_USE = "tool_use"
@@ -134,12 +135,18 @@ class LoadedTemplate:
 
     Attributes:
         tried: the server tries it before it starts; the one for requests with tools it does not.
+        printer: what renders the requests instead of the server's own renderer (see `through`).
     """
 
     program: Program
     traits: preparation.Traits
     ends: Ends
     tried: bool = True
+    printer: AnyProgram | None = None
+
+    def through(self, program: AnyProgram) -> LoadedTemplate:
+        """The same server, its requests prepared as before, but rendered by another program of this template."""
+        return replace(self, printer=program)
 
     @property
     def source(self) -> str:
@@ -266,7 +273,7 @@ class LoadedTemplate:
     def _render(self, variables: Mapping[str, Any], now: datetime, *, cue: bool) -> str:
         if cue:
             variables = {**variables, generation_cue.NAME: True}
-        return self.ends.cut(self.program.render(variables, now))
+        return self.ends.cut((self.printer or self.program).render(variables, now))
 
 
 def _added(prompt: str, longer: str) -> bytes:

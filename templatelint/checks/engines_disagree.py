@@ -1,0 +1,53 @@
+"""TL004: the same case gives another prompt on an engine because of the engine's Jinja, not of its preparation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from templatelint import disagreement
+from templatelint.disagreement import prompt
+from templatelint.engines.reference import named
+from templatelint.model import Fault
+from templatelint.reading import around, common
+from templatelint.renderers.variations import Variation, known
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from templatelint.view import View
+
+CASES = disagreement.COMPARED
+
+
+def check(view: View) -> Iterator[Fault]:
+    """Group the cases whose prompt the reference renderer changes by what brings it back."""
+    if view.renderer == disagreement.REFERENCE:
+        return
+    causes: dict[str, list[str]] = {}
+    for case_id in CASES:
+        own = prompt(view.matrix, case_id, view.engine)
+        reference = prompt(view.matrix, case_id, named(view.engine, Variation()))
+        if own is not None and reference is not None and own != reference:
+            causes.setdefault(_cause(view, case_id, own), []).append(case_id)
+    for clause, case_ids in causes.items():
+        own = view.plain(case_ids[0]).prompt or ""
+        reference = prompt(view.matrix, case_ids[0], named(view.engine, Variation())) or ""
+        at = common(own, reference)
+        reason = f"its Jinja {clause}" if clause else "its Jinja renders something differently"
+        yield Fault(
+            message=(
+                f"{view.engine} makes another prompt of the same request, since {reason}: "
+                f"{around(own, at)!r} where Jinja2 gives {around(reference, at)!r}"
+            ),
+            help="write that place so that every Jinja renders it alike; `templatelint render` shows the prompts",
+            cases=tuple(case_ids),
+            cause=f"{view.renderer}: {clause}",
+        )
+
+
+def _cause(view: View, case_id: str, own: str) -> str:
+    """The respect in which the reference, changed, gives the engine's prompt; empty where no known one does."""
+    for variation in known(view.renderer):
+        if prompt(view.matrix, case_id, named(view.engine, variation)) == own:
+            return variation.clause
+    return ""

@@ -1,0 +1,66 @@
+"""An engine whose prompts go through the Jinja of transformers: its preparation without its renderer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from templatelint.model import RenderError
+from templatelint.renderers import RenderFailure
+
+if TYPE_CHECKING:
+    from templatelint.engines import Engine, Loaded
+    from templatelint.model import ClientForm, Model, Request, Template, Tokenizer
+    from templatelint.renderers.variations import Variation
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One engine through transformers' Jinja, or through a variation of that."""
+
+    engine: Engine
+    variation: Variation
+
+    @property
+    def name(self) -> str:
+        """Its cells bear this; no engine has such an id."""
+        return named(self.engine.name, self.variation)
+
+    @property
+    def renderer(self) -> str:
+        """The id of the renderer that it goes through."""
+        return "jinja2"
+
+    @property
+    def version(self) -> str:
+        """The engine's."""
+        return self.engine.version
+
+    @property
+    def emulated(self) -> bool:
+        """It is no engine of anyone's."""
+        return True
+
+    @property
+    def client_form(self) -> ClientForm:
+        """The engine's."""
+        return self.engine.client_form
+
+    def choose(self, model: Model, request: Request) -> Template | RenderError:
+        """As the engine does."""
+        return self.engine.choose(model, request)
+
+    def load(self, template: Template, tokenizer: Tokenizer) -> Loaded | RenderError:
+        """The engine's preparation and the other program, or why either has none."""
+        loaded = self.engine.load(template, tokenizer)
+        if isinstance(loaded, RenderError):
+            return loaded
+        try:
+            return loaded.through(self.variation.program(template.source))
+        except RenderFailure as failure:
+            return failure.record
+
+
+def named(engine: str, variation: Variation) -> str:
+    """The name under which the cells of an engine in that variation stand."""
+    return f"{engine} through jinja2" + (f" that {variation.clause}" if variation.clause else "")
