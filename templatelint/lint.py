@@ -44,6 +44,8 @@ _TOOLS_IGNORED = "TL201"
 _DISAGREEMENT, _TRIMMING = "TL004", "TL005"
 # Rules whose findings say that the same thing is lost: chat as a whole, the system message.
 _SAME_LOSS = (frozenset({"TL001", "TL007", "TL113", "TL805"}), frozenset({"TL101", "TL102"}))
+# What an engine answers that serves a model by code of its own.
+_READS_NONE = "unsupported"
 # Below this many templates, starting worker processes costs more than it saves.
 _WORTH_WORKERS = 16
 
@@ -53,7 +55,8 @@ class Options:
     """What to judge.
 
     Attributes:
-        engines: engine ids as the user named them; empty means the default set.
+        engines: engine ids as the user named them, `all` for every one that can be used here; empty means the
+            default set.
         needs: what the user listed; None lets the template decide.
         select: ids, id prefixes or names of rules; empty means all.
         jobs: worker processes; 0 means one a core where there is work for them.
@@ -113,23 +116,33 @@ def lint(models: Sequence[Model], options: Options, progress: Progress | None = 
             *(finding for model in models for finding in _judge_model(model, options)),
             *(finding for verdict in verdicts for finding in verdict.findings),
         ),
-        not_run=(*_absent_engines(options), *(gap for verdict in verdicts for gap in verdict.not_run)),
+        not_run=(
+            *_absent_engines(options),
+            *_bypassing(models, running),
+            *(gap for verdict in verdicts for gap in verdict.not_run),
+        ),
     )
 
 
 def _running(options: Options) -> list[Engine]:
-    if options.engines:
-        names: Iterable[str] = options.engines
-    else:
-        names = [name for name in engines.DEFAULT_ENGINES if name in engines.available()]
-    return [engines.get(name) for name in names]
+    return [engines.get(name) for name in engines.expanded(options.engines or engines.DEFAULT_ENGINES)]
 
 
 def _absent_engines(options: Options) -> Iterator[NotRun]:
-    if not options.engines:
-        for name in engines.DEFAULT_ENGINES:
-            if name not in engines.available():
-                yield NotRun("*", "*", f"{name}: {engines.ENGINES[name].why_not}")
+    if "all" in options.engines:
+        for name, entry in engines.ENGINES.items():
+            if why_not := entry.why_not:
+                yield NotRun("*", "*", f"{name}: {why_not}")
+
+
+def _bypassing(models: Sequence[Model], running: Sequence[Engine]) -> Iterator[NotRun]:
+    """The engines that serve a model without its template."""
+    basic = cases.get("chat-basic").request
+    for model in models:
+        for engine in running:
+            choice = engine.choose(model, basic)
+            if isinstance(choice, RenderError) and choice.kind == _READS_NONE:
+                yield NotRun("*", model.ref, f"{engine.name}: {choice.message}")
 
 
 def _judge_all(units: Sequence[_Unit], options: Options) -> Iterator[_Verdict]:
@@ -334,7 +347,8 @@ def _judge_model(model: Model, options: Options) -> list[Finding]:
     """What is to be said of the model as a whole: that some engines have no template for plain chat."""
     running = _running(options)
     basic = cases.get("chat-basic").request
-    refusals = {engine.name: refusal for engine in running if (refusal := _refusal(engine.choose(model, basic)))}
+    choices = {engine.name: engine.choose(model, basic) for engine in running}
+    refusals = {name: refusal for name, choice in choices.items() if (refusal := _refusal(choice))}
     stance = _stance(options, running, matrix.Matrix({}, {}, {}))
     whole = _Unit(model, Template("", "", Origin(model.ref, "")))
     return [
@@ -345,9 +359,9 @@ def _judge_model(model: Model, options: Options) -> list[Finding]:
 
 
 def _refusal(choice: Template | RenderError) -> RenderError | None:
-    """Why plain chat has no template; an empty one is none."""
+    """Why plain chat has no template; an empty one is none, and an engine that reads none is not to be judged by it."""
     if isinstance(choice, RenderError):
-        return choice
+        return None if choice.kind == _READS_NONE else choice
     return None if choice.source.strip() else RenderError("refused", "the template is empty")
 
 

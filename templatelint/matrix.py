@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from templatelint import bounded
 from templatelint.cases import FIXED_NOW, clock, to_form
-from templatelint.model import ErrorKind, Observation, RenderError
+from templatelint.model import ErrorKind, Observation, RenderError, Request
 from templatelint.syntax import TemplateSyntax, parse
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from templatelint.engines import Engine
-    from templatelint.model import Case, Model, Request, Template, Tokenizer
+    from templatelint.model import Case, Model, Template, Tokenizer
 
 _PATIENCE = 0.2  # seconds; a real template renders a case in a thousandth of that
 _BUDGET = 8_000_000  # characters; all cases of the longest real template are a tenth of that
@@ -76,10 +76,13 @@ def observe(
     timeless = not any(name in template.source for name in _CLOCK)
     jobs: dict[tuple[str, str], _Job] = {}
     stands_for: dict[tuple[str, str], tuple[str, str]] = {}
+    refused: dict[tuple[str, str], Observation] = {}
     for engine in engines:
         for case in cases:
             job = _job(case, engine)
             chosen = engine.choose(model, job.request)
+            if isinstance(chosen, RenderError) and _serves_chat(engine, model, template):
+                refused[case.id, engine.name] = Observation(error=chosen)
             if chosen is not template and chosen != template:
                 continue
             same = (_plain_id(case, engine, timeless=timeless), engine.name)
@@ -90,7 +93,7 @@ def observe(
     grouped = [(name, job) for (_, name), job in jobs.items()]
     outcome = _run(template, model.tokenizer, engines, grouped, _Extent(_BUDGET))
     observed = dict(zip(jobs, outcome.observations, strict=True))
-    cells: dict[tuple[str, str], Observation] = {}
+    cells = refused
     skipped: dict[tuple[str, str], str] = {}
     for cell, same in stands_for.items():
         answer = observed[same]
@@ -99,6 +102,11 @@ def observe(
         else:
             skipped[cell] = answer
     return Matrix({case.id: case for case in cases}, outcome.loads, cells, skipped)
+
+
+def _serves_chat(engine: Engine, model: Model, template: Template) -> bool:
+    """Whether this is the template of which users would say that the engine refuses their request with it."""
+    return engine.choose(model, Request([{"role": "user", "content": ""}])) == template
 
 
 def _plain_id(case: Case, engine: Engine, *, timeless: bool) -> str:

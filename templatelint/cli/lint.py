@@ -110,15 +110,11 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
 
 def _options(flags: _Flags, config: Config) -> Options:
     """Flags over settings, checked."""
-    from templatelint import engines
     from templatelint.lint import Options
 
-    named = flags.engine or config.engine or ()
-    if "all" in named:
-        named = tuple(engines.available())
     select, extend, ignore = _selection(flags, config)
     return Options(
-        engines=tuple(dict.fromkeys(named)),
+        engines=flags.engine or config.engine or (),
         needs=flags.needs or config.needs,
         select=select,
         extend_select=extend,

@@ -80,8 +80,7 @@ def plan(named: Sequence[str], asked: Sequence[Asked], session: Session) -> Real
 
     if not named:
         raise TemplatelintError("--real without --engine", help="name the engine: --engine llama.cpp")
-    names = [name for word in named for name in (engines.available() if word == "all" else (word,))]
-    asking = [(name, engines.get_real(name)) for name in dict.fromkeys(names)]
+    asking = [(name, engines.get_real(name)) for name in engines.expanded(named)]
     late = next((item.id for item in asked if item.canonical and get(item.id).day), None)
     if late is not None:
         raise TemplatelintError(f"case {late} is of another day, and a real server shows its own clock")

@@ -185,10 +185,8 @@ def _batches(asked: Sequence[Asked]) -> Iterator[list[Asked]]:
 def _plan(flags: _Flags) -> _Plan:
     from templatelint import engines
 
-    named = flags.engine or ("transformers",)
-    if "all" in named:
-        named = tuple(engines.available())
-    return _Plan(_asked(flags), [engines.get(name) for name in dict.fromkeys(named)])
+    named = engines.expanded(flags.engine or ("transformers",))
+    return _Plan(_asked(flags), [engines.get(name) for name in named])
 
 
 def _real_plan(flags: _Flags, session: Session) -> RealPlan:

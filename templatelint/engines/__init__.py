@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from templatelint.errors import TemplatelintError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from templatelint.model import ClientForm, Model, Observation, RenderError, Request, Template, Tokenizer
@@ -111,59 +111,65 @@ class EngineEntry:
     Attributes:
         name: the id that users type.
         renderer: the id of its Jinja implementation.
-        module: the module that models it, with a function `engine(name)`; None where none does yet.
-        modelled: the version that is modelled, or that the facts at hand are of.
-        install: what makes it available here.
-        why_not: why it cannot be used; empty where it can.
+        module: the module that models it, with a function `engine(name)`.
+        modelled: the version that is modelled.
+        requires: the module of a renderer that has to be installed, with functions `missing()` and how to INSTALL it;
+            None where nothing has.
         real: the module that asks the engine itself, with functions `found()`, `real()` and how to INSTALL it; None
             where none does yet.
     """
 
     name: str
     renderer: str
-    module: str | None
+    module: str
     modelled: str
-    install: str
-    why_not: str
+    requires: str | None = None
     real: str | None = None
 
+    @property
+    def why_not(self) -> str:
+        """What keeps it from being used here, in a clause; empty where it can be."""
+        if self.requires is None:
+            return ""
+        return import_module(f"templatelint.renderers.{self.requires}").missing() or ""
 
-_BUILT_IN = "nothing to install: part of templatelint"
-_NOT_MODELLED = "not modelled in this version of templatelint"
-
-
-def _built_in(name: str, renderer: str, module: str, modelled: str, real: str | None = None) -> EngineEntry:
-    real = None if real is None else f"templatelint.engines.{real}"
-    return EngineEntry(name, renderer, f"templatelint.engines.{module}", modelled, _BUILT_IN, "", real)
-
-
-def _missing(name: str, renderer: str, modelled: str) -> EngineEntry:
-    return EngineEntry(name, renderer, None, modelled, "", _NOT_MODELLED)
+    @property
+    def install(self) -> str:
+        """What makes it available here."""
+        if self.requires is None:
+            return "nothing to install: part of templatelint"
+        install: str = import_module(f"templatelint.renderers.{self.requires}").INSTALL
+        return install
 
 
 ENGINES: Mapping[str, EngineEntry] = {
     entry.name: entry
     for entry in (
-        _built_in("transformers", "jinja2", "transformers", "5.24.0"),
-        _built_in("transformers@4.57", "jinja2", "transformers", "4.57.6"),
-        _built_in("transformers@5.20", "jinja2", "transformers", "5.20.0"),
-        _built_in("llama.cpp", "llama.cpp", "llamacpp.engine", "b11549", real="llamacpp.real"),
-        _missing("vllm", "jinja2", "0.33.0"),
-        _missing("sglang", "jinja2", "0.5.23"),
-        _missing("mlx-lm", "jinja2", "d78bf58e (2026-08-22)"),
-        _missing("llama-cpp-python", "jinja2", "0.3.35"),
-        _missing("mistral.rs", "minijinja", "9e922623f (2026-08-22)"),
-        _missing("tgi", "minijinja", "db931fcf (2026-01-08)"),
-        _missing("transformers.js", "hf-jinja", "@huggingface/jinja 0.5.11"),
-        _missing("lmstudio", "hf-jinja", "@huggingface/jinja 0.5.11"),
-        _missing("ollama", "llama.cpp", "fb3076099 (2026-08-21)"),
+        EngineEntry("transformers", "jinja2", "transformers", "5.24.0"),
+        EngineEntry("transformers@4.57", "jinja2", "transformers", "4.57.6"),
+        EngineEntry("transformers@5.20", "jinja2", "transformers", "5.20.0"),
+        EngineEntry("llama.cpp", "llama.cpp", "llamacpp.engine", "b11549", real="llamacpp.real"),
+        EngineEntry("vllm", "jinja2", "vllm.engine", "0.33.0"),
+        EngineEntry("sglang", "jinja2", "sglang", "0.5.23"),
+        EngineEntry("mlx-lm", "jinja2", "mlx_lm", "d78bf58e (2026-08-22)"),
+        EngineEntry("llama-cpp-python", "jinja2", "llama_cpp_python", "0.3.35"),
+        EngineEntry("mistral.rs", "minijinja", "mistral_rs", "9e922623f (2026-08-22)", requires="minijinja"),
+        EngineEntry("tgi", "minijinja", "tgi", "db931fcf (2026-01-08)", requires="minijinja"),
+        EngineEntry("transformers.js", "hf-jinja", "transformers_js", "@huggingface/jinja 0.5.11", requires="hf_jinja"),
+        EngineEntry("lmstudio", "hf-jinja", "lmstudio", "@huggingface/jinja 0.5.11", requires="hf_jinja"),
+        EngineEntry("ollama", "llama.cpp", "ollama", "fb3076099 (2026-08-21)"),
     )
 }
 
 
 def available() -> tuple[str, ...]:
-    """The ids of the engines that can be used, in the order of the catalogue."""
-    return tuple(entry.name for entry in ENGINES.values() if entry.module is not None)
+    """The ids of the engines that can be used here, in the order of the catalogue."""
+    return tuple(entry.name for entry in ENGINES.values() if not entry.why_not)
+
+
+def expanded(words: Iterable[str]) -> tuple[str, ...]:
+    """The ids that a user named, each once; `all` stands for every one that can be used here."""
+    return tuple(dict.fromkeys(name for word in words for name in (available() if word == "all" else (word,))))
 
 
 def get(name: str) -> Engine:
@@ -177,9 +183,9 @@ def get(name: str) -> Engine:
         from templatelint.nearest import unknown
 
         raise unknown("engine", name, ENGINES)
-    if entry.module is None:
-        raise TemplatelintError(f"engine {name} is {entry.why_not}", help=f"available: {', '.join(available())}")
-    engine: Engine = import_module(entry.module).engine(name)
+    if why_not := entry.why_not:
+        raise TemplatelintError(f"engine {name} cannot be used here: {why_not}", help=entry.install)
+    engine: Engine = import_module(f"templatelint.engines.{entry.module}").engine(name)
     return engine
 
 
@@ -196,7 +202,7 @@ def counterpart(name: str) -> Counterpart | None:
     entry = ENGINES[name]
     if entry.real is None:
         return None
-    module = import_module(entry.real)
+    module = import_module(f"templatelint.engines.{entry.real}")
     return Counterpart(module.found(), module.INSTALL)
 
 
@@ -210,5 +216,5 @@ def get_real(name: str) -> RealEngine:
     if entry is None or entry.real is None:
         known = ", ".join(entry.name for entry in ENGINES.values() if entry.real is not None)
         raise TemplatelintError(f"engine {name} has no real counterpart yet", help=f"--real can ask {known}")
-    engine: RealEngine = import_module(entry.real).real()
+    engine: RealEngine = import_module(f"templatelint.engines.{entry.real}").real()
     return engine
