@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from templatelint.renderers import MAX_OUTPUT, RenderFailure
-from templatelint.renderers.hf_jinja.installed import INSTALL, missing, version
+from templatelint.renderers.hf_jinja.installed import INSTALL, described, missing
 from templatelint.renderers.hf_jinja.node import Died, Node, OutOfTime, shared
 from templatelint.renderers.hf_jinja.vocabulary import FILTERS, TESTS
 from templatelint.syntax import TemplateSyntax, parse
@@ -18,7 +18,7 @@ from templatelint.syntax import TemplateSyntax, parse
 if TYPE_CHECKING:
     from templatelint.model import ErrorKind
 
-__all__ = ["INSTALL", "Program", "compile_template", "missing", "version"]
+__all__ = ["INSTALL", "Program", "compile_template", "described", "missing"]
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 (templates are told a time without a zone)
 

@@ -40,10 +40,10 @@ def missing() -> str | None:
     return None
 
 
-def version() -> str | None:
-    """The version of the package that is found; None where none is."""
+def described() -> str:
+    """The package and the version that is found, for people."""
     found = package()
-    return None if found is None else found.version
+    return f"{PACKAGE} not found" if found is None else f"{PACKAGE} {found.version}"
 
 
 def node() -> str | None:
