@@ -38,7 +38,9 @@ def test_every_example_of_a_card_is_judged_as_the_card_says(example: Example, tm
     path = tmp_path / example.file
     path.write_text(example.text, encoding="utf-8")
     report = lint([resolve(str(path))], Options(select=(example.rule,)))
-    assert [finding.rule for finding in report.findings] == [example.rule] * (example.verdict == "bad")
+    assert {finding.rule for finding in report.findings} == ({example.rule} if example.verdict == "bad" else set())
+    # one cause, one finding; what breaks one engine may be a contract of another
+    assert len({finding.severity for finding in report.findings}) == len(report.findings)
 
 
 @pytest.mark.parametrize("card", list(cards.all_cards().values()), ids=lambda card: card.id)
