@@ -1,0 +1,191 @@
+"""A model → its cells on each engine, as the engine would serve it → facts and contract: the pipeline of `inspect`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from templatelint import accommodation, bounded, capabilities, cases, engines, matrix
+from templatelint.contract import contract
+from templatelint.model import EngineUse, Origin, RenderError, Template
+from templatelint.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from templatelint.capabilities import Capabilities
+    from templatelint.contract import Term
+    from templatelint.engines import Engine
+    from templatelint.model import Model, Tokenizer
+
+_CHAT, _TOOLS = "chat-basic", "tools-offer"
+_PROBING = "llama.cpp"  # the renderer whose engines probe a template when they load it
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """Which templates an engine takes for plain chat and for requests with tools, by name; None for none."""
+
+    chat: str | None
+    tools: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFacts:
+    """What an engine finds out itself when it loads a template.
+
+    Attributes:
+        caps: its own capability map, under its own names.
+        adds_bos: whether it puts BOS before the prompt; None where the files do not say.
+    """
+
+    caps: Mapping[str, bool]
+    adds_bos: bool | None
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What is known of one model.
+
+    Attributes:
+        engines: those asked.
+        serving: engine → the templates that it uses.
+        capabilities: engine → its facts.
+        own: engine → its own facts, of those that have some.
+        contract: what a client must observe.
+    """
+
+    model: Model
+    engines: tuple[EngineUse, ...]
+    serving: Mapping[str, Serving]
+    capabilities: Mapping[str, Capabilities]
+    own: Mapping[str, OwnFacts]
+    contract: tuple[Term, ...]
+
+
+def running(names: Sequence[str] = ()) -> list[Engine]:
+    """The engines of these ids; the default set, as far as it can run here, where there are none."""
+    chosen = names or [name for name in engines.DEFAULT_ENGINES if name in engines.available()]
+    return [engines.get(name) for name in chosen]
+
+
+def inspect(model: Model, asked: Sequence[Engine]) -> Inspection:
+    """Observe the model as each engine would serve it, and read the facts off."""
+    plan = capabilities.plan(template.source for template in model.templates)
+    observed = _observed(model, asked, plan)
+    own = _own_facts(model, asked, observed)
+    found: dict[str, Capabilities] = {}
+    for engine in asked:
+        adapted: Mapping[str, str] = {}
+        if accommodation.suspicious(observed, engine.name):
+            observed = _observed_too(observed, model, engine, accommodation.PROBES)
+            adapted = accommodation.adapted(plan, accommodation.demands(observed, engine.name))
+            observed = _observed_too(observed, model, engine, adapted.values())
+        template = _of(engine.choose(model, cases.get(_CHAT).request)) or _none(model)
+        view = View(engine.name, engine.renderer, engine.client_form, model, template, observed, adapted)
+        adds_bos = own[engine.name].adds_bos if engine.name in own else False
+        found[engine.name] = capabilities.read(view, adds_bos=adds_bos)
+    return Inspection(
+        model,
+        tuple(EngineUse(engine.name, engine.renderer, engine.version, engine.emulated) for engine in asked),
+        {engine.name: _serving(model, engine) for engine in asked},
+        found,
+        own,
+        contract(found),
+    )
+
+
+def _of(choice: Template | RenderError) -> Template | None:
+    return choice if isinstance(choice, Template) else None
+
+
+def _none(model: Model) -> Template:
+    return Template("", "", Origin(model.ref, ""))
+
+
+def _serving(model: Model, engine: Engine) -> Serving:
+    chat, tools = (_of(engine.choose(model, cases.get(case_id).request)) for case_id in (_CHAT, _TOOLS))
+    return Serving(chat.name if chat else None, tools.name if tools else None)
+
+
+# ------------------------------------------------------------------------------------------------ the cells
+
+
+def _observed(model: Model, asked: Sequence[Engine], case_ids: Iterable[str]) -> matrix.Matrix:
+    """Each case rendered by the template that the engine chooses for it."""
+    wanted = [cases.get(case_id) for case_id in case_ids]
+    users: dict[str, dict[str, Engine]] = {}  # template → the engines that choose it for some case
+    skipped: dict[tuple[str, str], str] = {}
+    for engine in asked:
+        for case in wanted:
+            choice = engine.choose(model, cases.to_form(case.request, case.form or engine.client_form))
+            if isinstance(choice, RenderError):
+                skipped[case.id, engine.name] = choice.message
+            else:
+                users.setdefault(choice.name, {})[engine.name] = engine
+    whole = matrix.Matrix({case.id: case for case in wanted}, {}, {}, skipped)
+    loads: dict[str, RenderError | None] = {}
+    for template in model.templates:
+        if template.name not in users:
+            continue
+        part = matrix.observe(model, template, list(users[template.name].values()), wanted)
+        whole = whole.extended(part)
+        for name, error in part.loads.items():
+            if loads.get(name) is None:
+                loads[name] = _named(error, template, model)
+    return matrix.Matrix(whole.cases, loads, whole.cells, whole.skipped)
+
+
+def _named(error: RenderError | None, template: Template, model: Model) -> RenderError | None:
+    """The error with the template's name, where the model has others."""
+    if error is None or len(model.templates) == 1:
+        return error
+    return RenderError(error.kind, f"template {template.name}: {error.message}", error.line, error.column)
+
+
+def _observed_too(observed: matrix.Matrix, model: Model, engine: Engine, case_ids: Iterable[str]) -> matrix.Matrix:
+    further = [case_id for case_id in dict.fromkeys(case_ids) if (case_id, engine.name) not in observed.cells]
+    return observed.extended(_observed(model, [engine], further)) if further else observed
+
+
+# ------------------------------------------------------------------------------- what an engine finds out itself
+
+
+@runtime_checkable
+class _Probes(Protocol):
+    """A loaded template of an engine that probes it, as llama.cpp's server does."""
+
+    @property
+    def capabilities(self) -> Any: ...
+
+    @property
+    def ends(self) -> Any: ...
+
+
+def _own_facts(model: Model, asked: Sequence[Engine], observed: matrix.Matrix) -> Mapping[str, OwnFacts]:
+    """Ask the engines that have facts of their own, those that load the template for plain chat."""
+    work = {}
+    for engine in asked:
+        template = _of(engine.choose(model, cases.get(_CHAT).request))
+        if engine.renderer == _PROBING and template is not None and engine.name in observed.loads:
+            work[engine.name] = partial(_probed, engine, template, model.tokenizer)
+    answers = bounded.run_all(list(work.values())) if work else []
+    found = {}
+    for name, (items, _) in zip(work, answers, strict=True):
+        if items:
+            caps, adds_bos = items[0]
+            found[name] = OwnFacts(caps, adds_bos if _tells_bos(model.tokenizer) else None)
+    return found
+
+
+def _tells_bos(tokenizer: Tokenizer) -> bool:
+    """Whether the files decide if BOS is added: by saying so, or by the kind of vocabulary of a GGUF."""
+    return tokenizer.add_bos is not None or "tokenizer.ggml.model" in tokenizer.facts
+
+
+def _probed(engine: Engine, template: Template, tokenizer: Tokenizer) -> Iterator[Any]:
+    """In a child: the engine's map of the template, and whether it adds BOS; nothing where it does not parse."""
+    loaded = engine.load(template, tokenizer)
+    if isinstance(loaded, _Probes):
+        yield loaded.capabilities.as_props(), loaded.ends.add_bos
