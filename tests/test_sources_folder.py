@@ -207,6 +207,25 @@ def test_folder_of_weights_without_template(tmp_path: Path) -> None:
     assert (model.kind, model.templates, model.metadata) == ("folder", (), {"architectures": ["X"]})
 
 
+MISTRAL = {
+    "both": (["consolidated.safetensors", "tekken.json"], ["consolidated.safetensors", "tekken.json"]),
+    "shards-and-old-tokenizer": (
+        ["consolidated-00002-of-00002.safetensors", "consolidated-00001-of-00002.safetensors", "tokenizer.model.v3"],
+        ["consolidated-00001-of-00002.safetensors", "tokenizer.model.v3"],
+    ),
+    "weights-alone": (["consolidated.safetensors", "tokenizer.model"], None),
+    "tokenizer-alone": (["model.safetensors", "tekken.json"], None),
+    "other-weights": (["consolidated.00.pth", "tekken.json"], None),
+}
+
+
+@pytest.mark.parametrize(("names", "expected"), MISTRAL.values(), ids=MISTRAL)
+def test_files_of_mistrals_own_format(names: list[str], expected: list[str] | None, tmp_path: Path) -> None:
+    for name in (*names, "chat_template.jinja"):
+        (tmp_path / name).write_bytes(b"")
+    assert resolve(str(tmp_path)).metadata == ({} if expected is None else {"mistral_common": expected})
+
+
 GGUF = header([("tokenizer.chat_template", text("G")), ("split.no", u32(0))])
 
 GGUF_FOLDERS = {

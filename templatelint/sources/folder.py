@@ -21,6 +21,9 @@ _LEGACY = "chat_template.json"
 # With one of these a folder is what transformers loads, whatever GGUFs stand beside it.
 _TOKENIZER_FILES = (_JINJA, _ADDITIONAL, _CONFIG, _PROCESSOR, _LEGACY, "tokenizer.json", "tokenizer.model")
 _MODEL_FILES = ("config.json", "generation_config.json", "special_tokens_map.json")
+# Of Mistral's own format: weights, and the tokenizers that mistral_common reads.
+_MISTRAL_WEIGHTS = re.compile(r"consolidated.*\.safetensors")
+_MISTRAL_TOKENIZER = re.compile(r"tekken\.json|tokenizer\.model\.v.*")
 # GGUFs that go along with a model and carry no template.
 _COMPANION = re.compile(r"(.*[-_.])?(mmproj|imatrix)(?![a-z0-9]).*", re.IGNORECASE)
 
@@ -45,7 +48,7 @@ def resolve(path: str) -> Model:
     if weights and not templates:
         notes.append(f"{Path(path, weights[0])} beside the tokenizer files was not looked into")
     tokenizer, unread = tokens.read_tokenizer(config, path)
-    return Model(path, "folder", templates, tokenizer, _metadata(path), notes=(*notes, *unread))
+    return Model(path, "folder", templates, tokenizer, _metadata(path, names), notes=(*notes, *unread))
 
 
 def carrier(path: str) -> str:
@@ -154,13 +157,15 @@ def _where(templates: tuple[Template, ...]) -> str:
 # ------------------------------------------------------------------------------- other files
 
 
-def _metadata(path: str) -> dict[str, Any]:
-    """What `config.json` says about the model; nothing depends on it, so an unreadable one is no error."""
+def _metadata(path: str, names: frozenset[str]) -> dict[str, Any]:
+    """What `config.json` says about the model, as far as it can be read, and one file each of Mistral's own format."""
     try:
         _, config = _read(str(Path(path, "config.json")))
     except TemplatelintError:
-        return {}
-    return {key: config[key] for key in ("model_type", "architectures", "transformers_version") if key in config}
+        config = {}
+    found = {key: config[key] for key in ("model_type", "architectures", "transformers_version") if key in config}
+    own = [min(filter(pattern.fullmatch, names), default="") for pattern in (_MISTRAL_WEIGHTS, _MISTRAL_TOKENIZER)]
+    return {**found, "mistral_common": own} if all(own) else found
 
 
 def _gguf(path: str, weights: list[str]) -> Model:
