@@ -27,7 +27,9 @@ from templatelint.engines.prepared import Prepared, rendered
 from templatelint.model import ClientForm, Observation, RenderError, Template
 
 # the renderer not inside `load`: what is imported here, the children of a run inherit
-from templatelint.renderers import RenderFailure, hf_jinja
+from templatelint.renderers import RenderFailure
+from templatelint.renderers.hf_jinja import described
+from templatelint.renderers.hf_jinja.program import compile_template
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
     from templatelint.model import Model, Request, Tokenizer
     from templatelint.renderers import Program
 
-_MODELLED = "0.4"
 _ROLES = frozenset({"system", "user", "assistant", "tool"})
 _REASONING = ("reasoning_content", "reasoning", "thinking")
 _PLAIN_NAME = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")  # what no naming of tools changes but camelCase
@@ -68,7 +69,7 @@ class LmStudio:
     def load(self, template: Template, tokenizer: Tokenizer) -> LoadedTemplate | RenderError:
         """Compile the template."""
         try:
-            program = hf_jinja.compile_template(template.source)
+            program = compile_template(template.source)
         except RenderFailure as failure:
             return failure.record
         tokens = {name: tokenizer.special_tokens.get(name, "") for name in ("bos_token", "eos_token")}
@@ -218,4 +219,4 @@ def _named(name: str) -> str:
 
 def engine(name: str) -> LmStudio:
     """The engine of that id, over the copy of the npm package that is found."""
-    return LmStudio(f"{_MODELLED}, {hf_jinja.described()}", name)
+    return LmStudio(described(), name)

@@ -15,7 +15,9 @@ from templatelint.engines.prepared import Prepared, rendered
 from templatelint.engines.transformers import choose_named
 
 # the renderer not inside `load`: what is imported here, the children of a run inherit
-from templatelint.renderers import RenderFailure, hf_jinja
+from templatelint.renderers import RenderFailure
+from templatelint.renderers.hf_jinja import described
+from templatelint.renderers.hf_jinja.program import compile_template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from templatelint.model import ClientForm, Model, Observation, RenderError, Request, Template, Tokenizer
     from templatelint.renderers import Program
 
-_MODELLED = "4.3.2"
 
 # Options of the call that no template sees.
 _OPTIONS = frozenset(
@@ -58,7 +59,7 @@ class TransformersJs:
     def load(self, template: Template, tokenizer: Tokenizer) -> LoadedTemplate | RenderError:
         """Compile the template."""
         try:
-            program = hf_jinja.compile_template(template.source)
+            program = compile_template(template.source)
         except RenderFailure as failure:
             return failure.record
         return LoadedTemplate(program, tokenizer.special_tokens)
@@ -110,4 +111,4 @@ class LoadedTemplate:
 
 def engine(name: str) -> TransformersJs:
     """The engine of that id, over the copy of the npm package that is found."""
-    return TransformersJs(f"{_MODELLED}, {hf_jinja.described()}", name)
+    return TransformersJs(described(), name)

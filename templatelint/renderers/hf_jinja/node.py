@@ -104,7 +104,8 @@ class Node:
         ]
 
 
-_nodes: WeakValueDictionary[int, Node] = WeakValueDictionary()  # a forked child needs one of its own
+# by what they run, and by process: a forked child needs one of its own
+_nodes: WeakValueDictionary[tuple[int, str, installed.Package], Node] = WeakValueDictionary()
 
 
 def shared() -> Node:
@@ -113,13 +114,14 @@ def shared() -> Node:
     Raises:
         TemplatelintError: node or the package is not to be found.
     """
-    found = _nodes.get(os.getpid())
-    if found is None:
-        program, package = installed.node(), installed.package()
-        if program is None or package is None:
-            raise TemplatelintError(f"renderer hf-jinja cannot run here: {installed.missing()}", help=installed.INSTALL)
-        found = _nodes[os.getpid()] = Node(program, package)
-    return found
+    program, package = installed.node(), installed.package()
+    if program is None or package is None:
+        raise TemplatelintError(f"renderer hf-jinja cannot run here: {installed.missing()}", help=installed.INSTALL)
+    key = (os.getpid(), program, package)
+    node = _nodes.get(key)
+    if node is None:
+        node = _nodes[key] = Node(program, package)
+    return node
 
 
 class _Process:
