@@ -32,3 +32,20 @@ def test_a_lack_points_at_its_name() -> None:
     source = "line one\n{{ x | round }}"
     (lack,) = lacking("llama.cpp", parse(source))
     assert source[slice(*lack.span)] == "round"
+
+
+@pytest.mark.parametrize(
+    ("source", "lacks"),
+    [
+        (
+            "{{ x | trim }}{{ x | upper | length }}{{ x | tojson }}{{ x.split(',') }}{% if x is mapping %}{% endif %}",
+            [],
+        ),
+        ("{{ x | d('') }}{{ x | select }}", ["filter 'd'", "filter 'select'"]),
+        ("{% if x is divisibleby %}{% endif %}", ["test 'divisibleby'"]),
+        ("{% set l = [] %}{{ l.append(1) }}{{ x.find('a') }}", ["method '.append()'", "method '.find()'"]),
+        ("{{ dict(a=1) }}{% macro joiner() %}{% endmacro %}{{ joiner() }}", ["function 'dict'"]),
+    ],
+)
+def test_what_the_package_of_javascript_lacks(source: str, lacks: list[str]) -> None:
+    assert [lack.construct for lack in lacking("hf-jinja", parse(source))] == lacks

@@ -83,6 +83,15 @@ def _vocabulary(renderer: str) -> _Vocabulary:
             methods=llamacpp.METHODS,
             lacking_functions=llamacpp.LACKING_GLOBALS,
         )
+    if renderer == "hf-jinja":
+        from templatelint.renderers.hf_jinja import vocabulary as hf_jinja
+
+        return _Vocabulary(
+            filters=hf_jinja.FILTERS,
+            tests=hf_jinja.TESTS,
+            methods=hf_jinja.METHODS,
+            lacking_functions=hf_jinja.LACKING_GLOBALS,
+        )
     from jinja2.filters import FILTERS
     from jinja2.tests import TESTS
 
