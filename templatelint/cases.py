@@ -32,6 +32,7 @@ VARIANTS: Mapping[str, str] = MappingProxyType(
         "notools": "without its tool definitions",
         "typed": "content as a list of parts",
         "shortids": "call ids of nine letters and digits",
+        "empty": 'content "" where tool calls have none',
         "mapping": "arguments as mappings, null members kept",
         "reasoning": "reasoning in the field `reasoning`",
         "thinking": "reasoning in the field `thinking`",
@@ -164,6 +165,7 @@ def _varied(case: Case, variant: str) -> Case:
         "tomorrow": lambda: {"day": case.day + 1},
         "wire": lambda: {"form": "wire"},
         "native": lambda: {"form": "native"},
+        "empty": lambda: {"request": _with_content(request)},
         "mapping": lambda: {"form": "wire", "request": _with_mappings(request)},
         "reasoning": lambda: {"request": _with_field(request, "reasoning")},
         "thinking": lambda: {"request": _with_field(request, "thinking")},
@@ -189,6 +191,16 @@ def _with_variable(case: Case, name: str, value: str) -> Case:
         ) from error
     said = f"{case.isolates}; {name} is {value}"
     return replace(case, isolates=said, request=replace(case.request, variables=variables))
+
+
+def _with_content(request: Request) -> Request:
+    return replace(
+        request,
+        messages=[
+            {**message, "content": ""} if message.get("tool_calls") and message.get("content") is None else message
+            for message in request.messages
+        ],
+    )
 
 
 def _with_mappings(request: Request) -> Request:

@@ -286,6 +286,19 @@ def test_mappings_beside_nulls() -> None:
     assert [*map(set, case.request.messages)] == [*map(set, get("tool-call").request.messages)]
 
 
+@pytest.mark.parametrize(
+    ("case_id", "contents"),
+    [("tool-call", [""]), ("tool-call-absent", [""]), ("tool-loop", ["", ""]), ("tool-call-text+wire", [None])],
+)
+def test_empty_content_where_calls_have_none(case_id: str, contents: list[str | None]) -> None:
+    base, case = get(case_id), get(f"{case_id}+empty")
+    calls = [message for message in case.request.messages if message.get("tool_calls")]
+    before = [message for message in base.request.messages if message.get("tool_calls")]
+    expected = [wanted if wanted is not None else old["content"] for wanted, old in zip(contents, before, strict=True)]
+    assert [message["content"] for message in calls] == expected
+    assert (case.marks, case.form) == (base.marks, base.form)
+
+
 @pytest.mark.parametrize("name", ["reasoning", "thinking"])
 def test_reasoning_under_another_name(name: str) -> None:
     case, base = get(f"reasoning-history+{name}"), get("reasoning-history")
