@@ -228,7 +228,8 @@ ROWS = [
         ["error ids of calls must be nine letters and digits, those of the engine make the template raise"],
         "llama.cpp",
         "sglang",
-        about="no parser of its own for ids",
+        "mlx-lm",
+        about="its parser for this syntax keeps to no form",
     ),
     *_rows("TL209", _ids("not i.startswith('call_')"), [], "sglang", about="its ids begin so"),
     *_rows(
@@ -259,6 +260,7 @@ ROWS = [
         KIMI_SECTION,
         ["note the prompt shows the id of a call in place of the function name [tool-call-empty]"],
         *ALL,
+        "mlx-lm",
         about="parsers of this syntax give ids that carry the name",
     ),
 ]

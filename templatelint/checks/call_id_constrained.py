@@ -16,13 +16,18 @@ if TYPE_CHECKING:
 _CALL = "tool-call-empty"
 # Engine → the case whose ids are as its server makes them: vLLM 0.33 renderers/chat_utils/tool_call.py
 # make_tool_call_id, SGLang 0.5.23 serving_chat.py _process_tool_call_id, llama.cpp b11549 server-common.cpp
-# gen_tool_call_id. Elsewhere callers make up ids: a constraint is a contract there, not a break.
+# gen_tool_call_id.
 _OWN_IDS = {"vllm": "tool-id-vllm", "sglang": "tool-id-sglang", "llama.cpp": "tool-id-llamacpp"}
 CASES = (_CALL, *_OWN_IDS.values())
 
-# Engines whose parser for a syntax makes (or takes over from the model) ids in that syntax's form.
+# Further servers whose ids have more than nine characters: mlx-lm a UUID (server.py ToolCallFormatter), mistral.rs
+# `call-` and a UUID (tools/), Ollama `call_` and eight (server/routes.go toolCallId). Elsewhere callers make up ids, or
+# they have nine characters (LM Studio): a constraint is a contract there, not a break.
+_SERVERS = frozenset({*_OWN_IDS, "mlx-lm", "mistral.rs", "ollama"})
+
+# Syntax → the servers whose parser for it makes ids in its form, or takes over those that the model writes.
 _NINE, _NAMED = "[TOOL_CALLS]", "<|tool_call_begin|>"
-_PARSERS_WITH_OWN_FORM = {_NINE: ("vllm",), _NAMED: ("vllm", "sglang", "llama.cpp")}
+_PARSERS_WITH_OWN_FORM = {_NINE: ("vllm",), _NAMED: ("vllm", "sglang", "llama.cpp", "mlx-lm", "ollama")}
 
 
 def check(view: View) -> Iterator[Fault]:
@@ -62,6 +67,8 @@ def _nine(view: View, error: RenderError) -> Iterator[Fault]:
 def _foreign(view: View) -> Iterator[Fault]:
     """Ids of a form that the template refuses although it takes the usual one."""
     own = _OWN_IDS.get(view.engine)
+    if own is None and view.engine in _SERVERS:
+        return
     impact: Impact | None = None if own else "informs"
     for case_id in [own] if own else _OWN_IDS.values():
         error = _error(view, case_id)
@@ -86,6 +93,6 @@ def _error(view: View, case_id: str) -> RenderError | None:
 
 def _impact(view: View, syntax: str) -> Impact | None:
     """A contract where callers make up ids or the engine's parser for this syntax keeps to the form."""
-    if view.engine not in _OWN_IDS:
+    if view.engine not in _SERVERS:
         return "informs"
     return "informs" if view.engine in _PARSERS_WITH_OWN_FORM[syntax] and syntax in view.prompt(_CALL) else None
