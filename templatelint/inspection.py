@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from templatelint import accommodation, bounded, capabilities, cases, engines, matrix
 from templatelint.contract import contract
-from templatelint.model import EngineUse, Origin, RenderError, Template
+from templatelint.model import EngineUse, NotRun, Origin, RenderError, Template
 from templatelint.view import View
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ class Inspection:
     """What is known of one model.
 
     Attributes:
-        engines: those asked.
         serving: engine → the templates that it uses.
         capabilities: engine → its facts.
         own: engine → its own facts, of those that have some.
@@ -57,7 +56,6 @@ class Inspection:
     """
 
     model: Model
-    engines: tuple[EngineUse, ...]
     serving: Mapping[str, Serving]
     capabilities: Mapping[str, Capabilities]
     own: Mapping[str, OwnFacts]
@@ -65,9 +63,20 @@ class Inspection:
 
 
 def running(names: Sequence[str] = ()) -> list[Engine]:
-    """The engines of these ids; the default set, as far as it can run here, where there are none."""
-    chosen = names or [name for name in engines.DEFAULT_ENGINES if name in engines.available()]
-    return [engines.get(name) for name in chosen]
+    """The engines that a user named, `all` included; the default set where he named none."""
+    return [engines.get(name) for name in engines.expanded(names or engines.DEFAULT_ENGINES)]
+
+
+def not_run(names: Sequence[str] = ()) -> tuple[NotRun, ...]:
+    """The engines that `all` stands for and that cannot run here, with the reasons."""
+    if "all" not in names:
+        return ()
+    return tuple(NotRun("*", name, entry.why_not) for name, entry in engines.ENGINES.items() if entry.why_not)
+
+
+def uses(asked: Sequence[Engine]) -> tuple[EngineUse, ...]:
+    """The engines as they take part in a run."""
+    return tuple(EngineUse(engine.name, engine.renderer, engine.version, engine.emulated) for engine in asked)
 
 
 def inspect(model: Model, asked: Sequence[Engine]) -> Inspection:
@@ -84,11 +93,13 @@ def inspect(model: Model, asked: Sequence[Engine]) -> Inspection:
             observed = _observed_too(observed, model, engine, adapted.values())
         template = _of(engine.choose(model, cases.get(_CHAT).request)) or _none(model)
         view = View(engine.name, engine.renderer, engine.client_form, model, template, observed, adapted)
+        if further := capabilities.adapted(view):
+            observed = _observed_too(observed, model, engine, further.values())
+            view = replace(view, matrix=observed, adapted={**adapted, **further})
         adds_bos = own[engine.name].adds_bos if engine.name in own else False
         found[engine.name] = capabilities.read(view, adds_bos=adds_bos)
     return Inspection(
         model,
-        tuple(EngineUse(engine.name, engine.renderer, engine.version, engine.emulated) for engine in asked),
         {engine.name: _serving(model, engine) for engine in asked},
         found,
         own,

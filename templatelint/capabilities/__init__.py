@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from templatelint.capabilities.cells import Word
     from templatelint.view import View
 
+_CHAT = "chat-basic"
 # The words that mean that a client may do so, if not always.
-_GOOD = frozenset({"shown", "some", "with system only", "fine", "kept"})
+_GOOD = frozenset({"shown", "some", "with system only", "need a name", "fine", "kept"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Capabilities:
 
     Attributes:
         loads: whether the engine loads the template; None where it has none to load.
-        why: why it does not, or why nothing is known; empty otherwise.
+        why: why it does not, or why nothing is known, at least of plain chat; empty otherwise.
         system: a leading system message is `honoured`, `merged` (into a user turn), `dropped` or `refused`.
         system_with_tools: the same where tools are offered.
         later_system: a further system message is `kept` where it stands, `merged` into a user turn, `moved`, `replaces`
@@ -43,8 +44,8 @@ class Capabilities:
         history_without_tools: calls and results where no tools are sent again: `kept`, `dropped` or `refused`.
         call_ids: `any` will do, or they must be of `nine` letters and digits, or carry the `name`.
         call_ids_shown: whether the model sees them.
-        object_arguments: arguments as a mapping are `fine`, `double-encoded`, printed as a `python` dict, `lost`, or
-            the template `raises`.
+        object_arguments: arguments as a mapping are `fine`, `double-encoded`, printed as a `python` dict, `lost`, the
+            template `raises`, or the engine has `rejected` them before rendering.
         string_arguments: the same for arguments as a JSON string.
         null_content: a call with content null is `fine`, its content is printed as a `word`, the call is `lost`, or
             the template `raises`.
@@ -114,20 +115,31 @@ def plan(sources: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(case_id for group in groups for case_id in group))
 
 
+def adapted(view: View) -> Mapping[str, str]:
+    """The cases that need another variant where their calls are to arrive: id → id with what the template demands.
+
+    Args:
+        view: one engine's cells of the cases of `plan`, adapted to what the template demands of content and ids.
+    """
+    variants = tools.demands(Cells(view))
+    carriers = (*roles.CARRIERS, *tools.CARRIERS, *content.CARRIERS, *reasoning.carriers(view.matrix.cases))
+    return {case_id: "+".join((view.case(case_id).id, *variants)) for case_id in carriers} if variants else {}
+
+
 def read(view: View, *, adds_bos: bool | None = False) -> Capabilities:
     """The facts of one engine.
 
     Args:
-        view: that engine's cells of the cases of `plan`.
+        view: that engine's cells of the cases of `plan`, adapted to what the template demands.
         adds_bos: whether the engine puts BOS before the prompt; None where that is not known.
     """
     error = view.load_error
     if error is not None:
         return Capabilities(None if error.out_of_budget else False, error.message)
+    reason = view.matrix.skipped.get((_CHAT, view.engine), "")
     if not any(engine == view.engine for _, engine in view.matrix.cells):
-        reasons = (why for (_, engine), why in view.matrix.skipped.items() if engine == view.engine)
-        return Capabilities(None, next(reasons, "it uses no template of this model"))
+        return Capabilities(None, reason)
     cells = Cells(view)
     facts = roles.facts(cells) | tools.facts(cells)
     facts |= content.facts(cells, facts) | reasoning.facts(cells) | prompts.facts(cells, adds_bos=adds_bos)
-    return Capabilities(True, **facts, errors=cells.errors)
+    return Capabilities(True, reason, **facts, errors=cells.errors)

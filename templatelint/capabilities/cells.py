@@ -11,7 +11,7 @@ from templatelint.view import NoText
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from templatelint.model import Case, RenderError
+    from templatelint.model import Case, Observation, RenderError
     from templatelint.view import View
 
 Word: TypeAlias = str | None
@@ -40,6 +40,13 @@ class Cells:
         """Why there is none, where the template or the engine says so; None also where nothing is known."""
         try:
             return self.view.raised(case_id)
+        except NoText:
+            return None
+
+    def plain(self, case_id: str) -> Observation | None:
+        """The cell of the case as it is, whatever the template demands; None where it was not tried."""
+        try:
+            return self.view.plain(case_id)
         except NoText:
             return None
 

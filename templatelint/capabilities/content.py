@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from templatelint.capabilities import tools
 from templatelint.reading import has
 
 if TYPE_CHECKING:
@@ -12,10 +13,11 @@ if TYPE_CHECKING:
 
     from templatelint.capabilities.cells import Cells, Word
 
-_BASIC, _TURNS, _CALL = "chat-basic", "chat-turns", "tool-call-empty"
+_BASIC, _TURNS = "chat-basic", "chat-turns"
 _WHOSE = {"typed-user": "user", "typed-system": "system", "typed-assistant": "assistant"}
 _RESULT = {"tool-result-typed": "tool"}
-CASES = (_BASIC, _TURNS, _CALL, *_WHOSE, *_RESULT)
+CASES = (_BASIC, _TURNS, *_WHOSE, *_RESULT)
+CARRIERS = tuple(_RESULT)
 
 _PRINTED = re.compile(r"""[\[{]\s*['"]type['"]\s*:\s*['"]text['"]|\[object |['"]text['"]\s*:\s*['"]""")
 
@@ -32,7 +34,7 @@ def facts(cells: Cells, known: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "string_content": _string(cells),
         "typed_content": _typed(cells, "typed_content", _TURNS, whose),
-        "typed_tool_results": _typed(cells, "typed_tool_results", _CALL, result),
+        "typed_tool_results": _typed(cells, "typed_tool_results", tools.usual(cells), result),
     }
 
 
@@ -41,8 +43,10 @@ _ARRIVES = frozenset({"honoured", "merged"})
 
 def _string(cells: Cells) -> Word:
     """What becomes of a user's plain string; a template that takes neither shape is not to be judged by one."""
+    plain = cells.plain(_BASIC)
     adapted = cells.case(_BASIC).id != _BASIC
-    plain = cells.view.plain(_BASIC)
+    if plain is None:
+        return None
     if plain.prompt is not None:
         return "lost" if adapted or not cells.has(_BASIC, "user.1") else "fine"
     if not adapted or plain.error is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from templatelint.reading import has
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from templatelint.capabilities.cells import Cells, Word
 
@@ -47,6 +47,11 @@ def cases(text: str) -> Iterator[str]:
             yield from (_with(name, value) for pair in pairs for value in pair)
     if _EFFORT in text:
         yield from _EFFORTS
+
+
+def carriers(planned: Iterable[str]) -> Iterator[str]:
+    """The planned cases with a call that is none of their business."""
+    return (case_id for case_id in planned if case_id.split("+")[0] == _LOOP)
 
 
 def facts(cells: Cells) -> dict[str, Any]:

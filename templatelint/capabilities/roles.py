@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from templatelint.capabilities import tools
 from templatelint.reading import has, positions, spoken, stretch, turns
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 _BASIC = "chat-basic"
 _TURNS = "chat-turns"
+_CALL = "tool-call-empty"
 _SYSTEM = "chat-system"
 # case → the texts between which its further system message stands
 _LATER = {"system-twice": ("system", "user.1"), "system-later": ("assistant.1", "user.2")}
@@ -25,13 +27,16 @@ _LEADING = {
 _ORDERS = {
     "consecutive_users": (_TURNS, "chat-two-users"),
     "consecutive_assistants": (_TURNS, "chat-two-assistants"),
-    "user_after_tool": ("tool-call", "tool-interrupted"),
+    "user_after_tool": (_CALL, "tool-interrupted"),
     "assistant_first": (_TURNS, "chat-assistant-first"),
-    "no_user": ("tool-call-empty", "no-user"),
+    "no_user": (_CALL, "no-user"),
 }
 CASES = tuple(
     dict.fromkeys((*(case_id for pair in (*_LEADING.values(), *_ORDERS.values()) for case_id in pair), *_LATER))
 )
+
+# cases with a call that is none of their business
+CARRIERS = ("tool-interrupted", "no-user")
 
 
 def facts(cells: Cells) -> dict[str, Any]:
@@ -96,6 +101,7 @@ def _further(cells: Cells, case_id: str) -> Word:
 
 
 def _order(cells: Cells, fact: str, usual: str, case_id: str) -> Word:
+    usual = tools.usual(cells) if usual == _CALL else usual
     prompt, plain = cells.prompt(case_id), cells.prompt(usual)
     if plain is None:
         return None

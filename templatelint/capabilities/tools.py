@@ -28,8 +28,12 @@ CASES = (
     *(_BASIC, *_OFFERS, *_CALLS, *(f"{case_id}+{form}" for case_id in _CALLS for form in _FORMS)),
     *(_MAPPING, _ABSENT, f"{_ABSENT}+wire", f"{_ABSENT}+native", *_UNANSWERED, _NAMED, *_PARALLEL, f"{_EMPTY}+notools"),
 )
+# cases with a call whose content and arguments are none of their business
+_BARE = f"{_EMPTY}+notools"
+CARRIERS = (_NAMED, *_PARALLEL, _BARE)
 
 _BEST = ("shown", "partly", "dropped", "refused")
+_UNUSABLE = frozenset({"raises", "rejected", "lost"})
 _WORD = "None"
 
 
@@ -40,12 +44,12 @@ def facts(cells: Cells) -> dict[str, Any]:
     if found["tool_calls"] not in {"shown", "partly"}:
         gone = found["tool_calls"] if found["tool_calls"] in {"dropped", "refused"} else None
         return {**found, "parallel_tool_calls": gone}
-    shapes = {form: _arguments(cells, form) for form in _FORMS}
+    shapes = _shapes(cells)
     form = _usable(cells, shapes)
     return {
         **found,
         "parallel_tool_calls": _parallel(cells),
-        "history_without_tools": _without_tools(cells),
+        "history_without_tools": _without_tools(cells, form),
         **_ids(cells),
         "object_arguments": shapes["native"],
         "string_arguments": shapes["wire"],
@@ -53,6 +57,19 @@ def facts(cells: Cells) -> dict[str, Any]:
         "absent_content": _bare(cells, "absent_content", _in_form(cells, _ABSENT, form), form),
         "text_with_calls": _text(cells, form),
     }
+
+
+def demands(cells: Cells) -> tuple[str, ...]:
+    """The variants without which calls do not arrive: content that is a string, arguments of the other shape."""
+    form = _usable(cells, _shapes(cells))
+    ranks = [_BEST.index(fate) for case_id in (_NULL, _EMPTY) if (fate := _fate(cells, _in_form(cells, case_id, form)))]
+    other = (form,) if form != cells.view.client_form else ()
+    return (*other, "empty") if ranks == sorted(set(ranks), reverse=True) and len(ranks) > 1 else other
+
+
+def usual(cells: Cells) -> str:
+    """The id of the plainest history with a call and its result, in the form in which calls arrive."""
+    return _in_form(cells, _EMPTY, _usable(cells, _shapes(cells)))
 
 
 # ----------------------------------------------------------------------------------------------- definitions
@@ -99,8 +116,9 @@ def _calls(cells: Cells) -> Word:
     """The best that any form of the call gets."""
     fates = [_fate(cells, case_id) for case_id in (*_CALLS, *_other_forms(), _MAPPING)]
     if not any(fate in _BEST[:3] for fate in fates):
-        # it may be the result that is refused
-        fates += [_fate(cells, case_id) for case_id in _UNANSWERED]
+        # it may be the result that is refused; a call that is then lost speaks only where none is refused
+        others = [_fate(cells, case_id) for case_id in _UNANSWERED]
+        fates += [fate for fate in others if fate != "dropped" or "refused" not in others]
     best = min((_BEST.index(fate) for fate in fates if fate is not None), default=None)
     if best is None:
         return None
@@ -138,24 +156,21 @@ def _results(cells: Cells, calls: Word) -> Word:
 def _parallel(cells: Cells) -> Word:
     fates = [_fate(cells, case_id, 2) for case_id in _PARALLEL]
     if "refused" in fates:
-        refused = [case_id for case_id, fate in zip(_PARALLEL, fates, strict=True) if fate == "refused"]
-        explicit = any((error := cells.error(case_id)) and error.kind == "refused" for case_id in refused)
-        # both calls stand in a turn with content null, which alone may make the template raise
-        return cells.told("parallel_tool_calls", "refused", refused) if explicit or cells.prompt(_NULL) else None
+        return cells.told("parallel_tool_calls", "refused", _PARALLEL)
     seen = [fate for fate in fates if fate is not None]
     if not seen:
         return None
     return "first only" if any(fate != "shown" for fate in seen) else "shown"
 
 
-def _without_tools(cells: Cells) -> Word:
-    bare = f"{_EMPTY}+notools"
-    if cells.prompt(_EMPTY) is None:
+def _without_tools(cells: Cells, form: str) -> Word:
+    usual = _in_form(cells, _EMPTY, form)
+    if cells.prompt(usual) is None:
         return None
-    if cells.prompt(bare) is None:
-        return cells.told("history_without_tools", "refused", bare) if cells.error(bare) is not None else None
-    marks = [mark for mark in ("call.1.value", "tool.1") if cells.has(_EMPTY, mark)]
-    return "kept" if all(cells.has(bare, mark) for mark in marks) else "dropped"
+    if cells.prompt(_BARE) is None:
+        return cells.told("history_without_tools", "refused", _BARE) if cells.error(_BARE) is not None else None
+    marks = [mark for mark in ("call.1.value", "tool.1") if cells.has(usual, mark)]
+    return "kept" if all(cells.has(_BARE, mark) for mark in marks) else "dropped"
 
 
 def _ids(cells: Cells) -> dict[str, Any]:
@@ -166,8 +181,9 @@ def _ids(cells: Cells) -> dict[str, Any]:
     case, prompt = cells.case(case_id), cells.prompt(case_id) or ""
     visible = bool(positions(region(prompt, case, until=""), case.marks["call.1.id"]))
     if "shortids" in case.id.split("+"):
-        error = cells.view.plain(_EMPTY).error
-        cells.errors["call_ids"] = error.message if error else ""
+        plain = cells.plain(_EMPTY)
+        if plain is not None and plain.error is not None:
+            cells.errors["call_ids"] = plain.error.message
         return {"call_ids": "nine", "call_ids_shown": visible}
     named = id_for_name(prompt, case, lost_parts(prompt, case, 1))
     return {"call_ids": "name" if named else "any", "call_ids_shown": visible}
@@ -181,6 +197,10 @@ def _in_form(cells: Cells, case_id: str, form: str) -> str:
     return case_id if form == cells.view.client_form else f"{case_id}+{form}"
 
 
+def _shapes(cells: Cells) -> dict[str, Word]:
+    return {form: _arguments(cells, form) for form in _FORMS}
+
+
 def _arguments(cells: Cells, form: str) -> Word:
     """What becomes of arguments as a mapping (`native`) or as a JSON string (`wire`)."""
     fact = "object_arguments" if form == "native" else "string_arguments"
@@ -191,7 +211,9 @@ def _arguments(cells: Cells, form: str) -> Word:
             continue
         prompt = cells.prompt(own)
         if prompt is None:
-            return cells.told(fact, "raises", own) if cells.error(own) is not None else None
+            error = cells.error(own)
+            word = "rejected" if error is not None and error.kind == "invalid-request" else "raises"
+            return cells.told(fact, word, own) if error is not None else None
         if _fate(cells, own) in {"shown", "partly"} or _fate(cells, compared) in {"shown", "partly"}:
             return _written(prompt, cells.case(own))
     return None
@@ -212,12 +234,12 @@ def _usable(cells: Cells, shapes: dict[str, Word]) -> str:
     """The form in which calls arrive: the engine's own where it does."""
     own = cells.view.client_form
     other = _FORMS[own == "native"]
-    return other if shapes[own] in {"raises", "lost"} and shapes[other] not in {"raises", "lost", None} else own
+    return other if shapes[own] in _UNUSABLE and shapes[other] not in {*_UNUSABLE, None} else own
 
 
 def _null_case(cells: Cells, shapes: dict[str, Word]) -> str:
     """The case of a call whose content is null: Python callers send mappings beside it, where those can be sent."""
-    if cells.view.client_form == "native" and shapes["native"] not in {"raises", "lost"}:
+    if cells.view.client_form == "native" and shapes["native"] not in _UNUSABLE:
         return _MAPPING
     return _in_form(cells, _NULL, "wire")
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # name → what `--help` says of it; the command is the attribute `command` of the module of that name
 COMMANDS = {
     "lint": "Find what a template drops, breaks or refuses.",
+    "inspect": "Show what a template honours, drops or refuses, engine by engine.",
     "render": "Print the exact prompt that an engine gets.",
     "extract": "Print or write the templates a model carries.",
     "rule": "Explain a rule, or list them.",

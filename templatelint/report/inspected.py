@@ -1,0 +1,371 @@
+"""Inspections → one screen a model: what it is, a table of capability × engine, the message contract."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from templatelint.report.terminal import Style, visible, width
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from templatelint.capabilities import Capabilities
+    from templatelint.inspection import Inspection
+    from templatelint.model import EngineUse, NotRun, Template
+    from templatelint.report import Setting
+    from templatelint.report.terminal import Paint
+
+# what a cell of the table says, and how loudly
+_Cell: TypeAlias = "tuple[str, Style | None]"
+_Row: TypeAlias = "tuple[str, Sequence[_Cell]]"
+
+_UNKNOWN: _Cell = ("?", "dim")
+# word of a fact → what is shown where that is another word, and its colour
+_WORDS: Mapping[str, tuple[str, Style | None]] = {
+    "merged": ("in user turn", "yellow"),
+    "replaces": ("replaces first", "yellow"),
+    "moved": ("moved", "yellow"),
+    "dropped": ("dropped", "red"),
+    "refused": ("refused", "red"),
+    "with system only": ("with system", "yellow"),
+    "some": ("not always", "yellow"),
+    "partly": ("partly", "yellow"),
+    "first only": ("first only", "yellow"),
+    "need a name": ("need a name", "yellow"),
+    "double-encoded": ("double-encoded", "yellow"),
+    "python": ("as Python dict", "red"),
+    "lost": ("lost", "red"),
+    "raises": ("raises", "red"),
+    "rejected": ("rejected", "yellow"),
+    "word": ("prints a word", "red"),
+    "printed": ("as data", "red"),
+    "last-turn": ("last turn", None),
+    "opens": ("opened", "yellow"),
+    "closes": ("empty", None),
+    "none": ("none", None),
+    "doubled": ("doubled", "red"),
+    "nine": ("nine letters", "yellow"),
+    "name": ("hold the name", "yellow"),
+}
+# the rows of the table: what they are called, and the fact; an empty line between groups
+_GROUPS: tuple[tuple[tuple[str, str], ...], ...] = (
+    (
+        ("system message", "system"),
+        ("  beside tools", "system_with_tools"),
+        ("  a second one", "later_system"),
+        ("developer message", "developer"),
+        ("two users in a row", "consecutive_users"),
+        ("two answers in a row", "consecutive_assistants"),
+        ("user after a result", "user_after_tool"),
+        ("assistant first", "assistant_first"),
+        ("no user message", "no_user"),
+    ),
+    (
+        ("tools", "tools"),
+        ("tool calls", "tool_calls"),
+        ("  two in one turn", "parallel_tool_calls"),
+        ("  text beside them", "text_with_calls"),
+        ("  content null", "null_content"),
+        ("  no content", "absent_content"),
+        ("  mapping arguments", "object_arguments"),
+        ("  string arguments", "string_arguments"),
+        ("  ids", "call_ids"),
+        ("tool results", "tool_results"),
+        ("  tools not sent again", "history_without_tools"),
+    ),
+    (
+        ("content as a string", "string_content"),
+        ("content as parts", "typed_content"),
+        ("tool results as parts", "typed_tool_results"),
+    ),
+)
+# rows that are told only where they differ from another
+_LIKE = {"system_with_tools": "system", "consecutive_assistants": "consecutive_users", "absent_content": "null_content"}
+_GAP = 2
+_HASH = 12  # digits of a digest
+
+
+def write(
+    inspected: Iterable[tuple[str, Inspection]],
+    engines: Sequence[EngineUse],
+    not_run: Sequence[NotRun],
+    setting: Setting,
+) -> Iterator[str]:
+    """The screens, an empty line between them, and a line on the engines.
+
+    Args:
+        inspected: references as typed, with what is known.
+        engines: those asked.
+        not_run: those that could not be.
+        setting: how the reader wants it told.
+    """
+    for ref, inspection in inspected:
+        yield from _screen(ref, inspection, setting)
+        yield "\n"
+    if not setting.quiet:
+        yield _footer(engines, not_run) + "\n"
+
+
+def _screen(ref: str, inspection: Inspection, setting: Setting) -> Iterator[str]:
+    paint = setting.paint
+    yield paint(visible(ref), "bold") + "\n"
+    yield from _head(inspection, setting)
+    yield "\n"
+    if inspection.model.templates:
+        yield from _tables(inspection.capabilities, setting)
+    yield from _listed("", _troubles(inspection), setting)
+    yield from _listed("contract", [str(term) for term in inspection.contract], setting)
+
+
+# ------------------------------------------------------------------------------------------------- the head
+
+
+def _head(inspection: Inspection, setting: Setting) -> Iterator[str]:
+    model = inspection.model
+    lines = [("template", _template(template)) for template in model.templates]
+    lines = lines or [("template", "none")]
+    lines += [("serves", line) for line in _serving(inspection)]
+    lines += [("tokens", line) for line in _tokens(inspection)]
+    lines += [("cue", line) for line in _cues(inspection.capabilities)]
+    lines += [(f"{engine} caps", _caps(own.caps)) for engine, own in inspection.own.items()]
+    lines += [("note", note) for note in model.notes]
+    pad = max(len(label) for label, _ in lines) + _GAP
+    before = ""
+    for label, text in lines:
+        shown = "" if label == before else label
+        before = label
+        for line in _wrapped(visible(text), setting.columns - pad - _GAP):
+            yield f"  {setting.paint(f'{shown:<{pad}}', 'cyan')}{line}\n"
+            shown = ""
+
+
+def _template(template: Template) -> str:
+    size = len(template.source.encode("utf-8", "surrogatepass"))
+    return f"{template.name} · {size:,} bytes · sha256 {template.sha256[:_HASH]}"
+
+
+def _serving(inspection: Inspection) -> Iterator[str]:
+    """Which template answers what, where there are several."""
+    if len(inspection.model.templates) < 2:  # noqa: PLR2004 (one serves all)
+        return
+    groups: dict[str, list[str]] = {}
+    for engine, serving in inspection.serving.items():
+        chat, tools = serving.chat or "none", serving.tools or "none"
+        groups.setdefault(f"{chat}, with tools {tools}" if chat != tools else chat, []).append(engine)
+    for text, engines in groups.items():
+        yield text if len(groups) == 1 else f"{text} ({', '.join(engines)})"
+
+
+def _tokens(inspection: Inspection) -> Iterator[str]:
+    tokenizer = inspection.model.tokenizer
+    told = [f"{name.removesuffix('_token')} {text}" for name, text in tokenizer.special_tokens.items()]
+    told += [f"stops at {' '.join(tokenizer.stop_tokens)}"] if tokenizer.stop_tokens else []
+    if told:
+        yield " · ".join(told) + (" (assumed: a template file names none)" if tokenizer.assumed else "")
+
+
+def _cues(capabilities: Mapping[str, Capabilities]) -> Iterator[str]:
+    """What the generation prompt adds, quoted; engines on which it is the same share a line."""
+    groups: dict[str, list[str]] = {}
+    for engine, found in capabilities.items():
+        if found.generation_prompt is not None:
+            groups.setdefault(found.generation_prompt, []).append(engine)
+    for cue, engines in groups.items():
+        text = f'"{visible(cue)}"' if cue else "the generation prompt adds nothing"
+        yield text if len(groups) == 1 else f"{text} ({', '.join(engines)})"
+
+
+def _caps(caps: Mapping[str, bool]) -> str:
+    """An engine's own map, without the word that all its names begin with."""
+    told = {word: [name.removeprefix("supports_") for name in caps if caps[name] is word] for word in (True, False)}
+    parts = [", ".join(told[True])] if told[True] else []
+    return " · ".join([*parts, f"not {', '.join(told[False])}"] if told[False] else parts)
+
+
+def _wrapped(text: str, room: int) -> list[str]:
+    from textwrap import wrap
+
+    return wrap(text, max(room, 20), break_on_hyphens=False, drop_whitespace=True) or [text]
+
+
+# ------------------------------------------------------------------------------------------------ the table
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How wide the labels and each engine's column are, their gaps included."""
+
+    labels: int
+    columns: tuple[int, ...]
+    paint: Paint
+
+    def line(self, label: str, cells: Sequence[_Cell]) -> str:
+        """One row of as many engines as there are columns; a mark where any two of all differ."""
+        differs = len({cell for cell in cells if cell != _UNKNOWN}) > 1
+        text = "".join(
+            (self.paint(shown, style) if style else shown) + " " * (wide - width(shown))
+            for (shown, style), wide in zip(cells, self.columns, strict=False)
+        )
+        name = f"{label:<{self.labels}}"
+        mark = self.paint("≠ ", "yellow") if differs else "  "
+        return f"{mark}{self.paint(name, 'bold') if differs else name}{text.rstrip()}\n"
+
+
+def _tables(capabilities: Mapping[str, Capabilities], setting: Setting) -> Iterator[str]:
+    """The table, in blocks of as many engines as have room beside each other."""
+    groups = [rows for group in _groups(capabilities) if (rows := _rows(group, capabilities))]
+    engines = list(capabilities)
+    labels = max(len(label) for group in groups for label, _ in group) + _GAP
+    widths = [
+        max(width(engine), *(width(cells[at][0]) for group in groups for _, cells in group)) + _GAP
+        for at, engine in enumerate(engines)
+    ]
+    at = 0
+    while at < len(engines):
+        count = _fitting(widths[at:], setting.columns - labels - _GAP)
+        layout = _Layout(labels, tuple(widths[at : at + count]), setting.paint)
+        heads = "".join(f"{engine:<{wide}}" for engine, wide in zip(engines[at:], layout.columns, strict=False))
+        yield setting.paint(f"{'':<{labels + _GAP}}{heads.rstrip()}", "bold") + "\n"
+        for group in groups:
+            yield from (layout.line(label, [*cells[at:], *cells[:at]]) for label, cells in group)
+            yield "\n"
+        at += count
+
+
+def _fitting(widths: Sequence[int], room: int) -> int:
+    """How many columns have room, the gap behind the last left out; one has in any case."""
+    count = 0
+    for wide in widths:
+        room -= wide
+        if room < -_GAP:
+            break
+        count += 1
+    return max(count, 1)
+
+
+def _groups(capabilities: Mapping[str, Capabilities]) -> Iterator[list[tuple[str, Callable[[Capabilities], _Cell]]]]:
+    """The rows that say something of this model: what each is called, and how its cells are read."""
+    yield [("loads", _loads)]
+    for group in _GROUPS:
+        yield [
+            (label, _ids if fact == "call_ids" else _reader(fact))
+            for label, fact in group
+            if _telling(fact, capabilities)
+        ]
+    yield [*_thinking(capabilities), ("BOS", _reader("bos"))]
+
+
+def _rows(
+    group: Iterable[tuple[str, Callable[[Capabilities], _Cell]]], capabilities: Mapping[str, Capabilities]
+) -> list[_Row]:
+    rows = [(label, [read(found) for found in capabilities.values()]) for label, read in group]
+    return [(label, cells) for label, cells in rows if any(cell != _UNKNOWN for cell in cells)]
+
+
+def _telling(fact: str, capabilities: Mapping[str, Capabilities]) -> bool:
+    like = _LIKE.get(fact)
+    return like is None or any(
+        getattr(found, fact) not in {getattr(found, like), None} for found in capabilities.values()
+    )
+
+
+def _loads(found: Capabilities) -> _Cell:
+    if found.loads is None:
+        return _UNKNOWN
+    return ("yes", None) if found.loads else ("no", "red")
+
+
+def _reader(fact: str) -> Callable[[Capabilities], _Cell]:
+    def read(found: Capabilities) -> _Cell:
+        return _cell(getattr(found, fact))
+
+    return read
+
+
+def _cell(word: Any) -> _Cell:
+    if word is None:
+        return _UNKNOWN
+    return _WORDS.get(word, (word, None))
+
+
+def _thinking(capabilities: Mapping[str, Capabilities]) -> Iterator[tuple[str, Callable[[Capabilities], _Cell]]]:
+    """Rows on reasoning: fields and variables have one each, where any engine reads them."""
+    yield "reasoning", _reader("reasoning")
+    for name in _named("reasoning_fields", capabilities):
+        yield f"  as {name}", _holder("reasoning_fields", name, ("read", None), ("ignored", "yellow"))
+    for name in _named("thinking_switch", capabilities):
+        yield f"{name}", _switch(name)
+    if any(found.reasoning_effort for found in capabilities.values()):
+        yield "reasoning_effort", _effort
+    yield "think block", _reader("thought")
+
+
+def _named(fact: str, capabilities: Mapping[str, Capabilities]) -> list[str]:
+    return list(dict.fromkeys(name for found in capabilities.values() for name in getattr(found, fact) or ()))
+
+
+def _holder(fact: str, name: str, yes: _Cell, no: _Cell) -> Callable[[Capabilities], _Cell]:
+    def read(found: Capabilities) -> _Cell:
+        names = getattr(found, fact)
+        return _UNKNOWN if names is None else yes if name in names else no
+
+    return read
+
+
+def _switch(name: str) -> Callable[[Capabilities], _Cell]:
+    """What holds where the variable is not sent, as far as that is known: of the first of them."""
+
+    def read(found: Capabilities) -> _Cell:
+        if found.thinking_switch is None:
+            return _UNKNOWN
+        if name not in found.thinking_switch:
+            return "no effect", "yellow"
+        first = name == found.thinking_switch[0]
+        return (found.thinking_default or "works") if first else "works", None
+
+    return read
+
+
+def _effort(found: Capabilities) -> _Cell:
+    if found.reasoning_effort is None:
+        return _UNKNOWN
+    return ("works", None) if found.reasoning_effort else ("no effect", "yellow")
+
+
+def _ids(found: Capabilities) -> _Cell:
+    if found.call_ids is None or found.call_ids_shown is None:
+        return _UNKNOWN
+    if found.call_ids != "any":
+        return _cell(found.call_ids)
+    return ("shown" if found.call_ids_shown else "hidden"), None
+
+
+# ------------------------------------------------------------------------------------------- below the table
+
+
+def _troubles(inspection: Inspection) -> list[str]:
+    """Why engines load nothing or are not known: each reason once."""
+    groups: dict[str, list[str]] = {}
+    for engine, found in inspection.capabilities.items():
+        if found.why:
+            groups.setdefault(found.why, []).append(engine)
+    return [f"{', '.join(engines)}: {why}" for why, engines in groups.items()]
+
+
+def _listed(title: str, lines: Sequence[str], setting: Setting) -> Iterator[str]:
+    if title and lines:
+        yield setting.paint(title, "bold") + "\n"
+    for text in lines:
+        first, *rest = _wrapped(visible(text), setting.columns - 4)
+        yield f"  · {first}\n"
+        yield from (f"    {line}\n" for line in rest)
+
+
+def _footer(engines: Sequence[EngineUse], not_run: Sequence[NotRun]) -> str:
+    parts = ["engines: " + ", ".join(f"{use.name} {use.version}" for use in engines)]
+    reasons: dict[str, list[str]] = {}
+    for row in not_run:
+        reasons.setdefault(row.why, []).append(row.ref)
+    parts += [f"not run: {', '.join(names)} ({visible(why)})" for why, names in reasons.items()]
+    return " · ".join(parts)
