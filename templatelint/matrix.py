@@ -76,13 +76,17 @@ def observe(
     timeless = not any(name in template.source for name in _CLOCK)
     jobs: dict[tuple[str, str], _Job] = {}
     stands_for: dict[tuple[str, str], tuple[str, str]] = {}
-    refused: dict[tuple[str, str], Observation] = {}
+    cells: dict[tuple[str, str], Observation] = {}
+    skipped: dict[tuple[str, str], str] = {}
     for engine in engines:
         for case in cases:
             job = _job(case, engine)
             chosen = engine.choose(model, job.request)
             if isinstance(chosen, RenderError) and _serves_chat(engine, model, template):
-                refused[case.id, engine.name] = Observation(error=chosen)
+                if chosen.kind == "unsupported":  # nobody knows what it would do, so that it is not judged by it
+                    skipped[case.id, engine.name] = chosen.message
+                else:
+                    cells[case.id, engine.name] = Observation(error=chosen)
             if chosen is not template and chosen != template:
                 continue
             same = (_plain_id(case, engine, timeless=timeless), engine.name)
@@ -93,8 +97,6 @@ def observe(
     grouped = [(name, job) for (_, name), job in jobs.items()]
     outcome = _run(template, model.tokenizer, engines, grouped, _Extent(_BUDGET))
     observed = dict(zip(jobs, outcome.observations, strict=True))
-    cells = refused
-    skipped: dict[tuple[str, str], str] = {}
     for cell, same in stands_for.items():
         answer = observed[same]
         if isinstance(answer, Observation):

@@ -275,6 +275,9 @@ def test_the_choice_of_a_template() -> None:
     assert engine.choose(model, answer) is template
     unknown = engine.choose(model, Request([USER], add_generation_prompt=False))
     assert unknown == RenderError("unsupported", "ollama cannot be asked to leave the generation prompt out")
+    bare = engine.choose(model, Request([USER], [{"type": "function", "function": {"name": "f", "parameters": {}}}]))
+    assert isinstance(bare, RenderError)
+    assert bare.kind == "unsupported"
     harmony = Model("m", "gguf", (template,), metadata={"general.architecture": "gpt-oss"})
     chosen = engine.choose(harmony, Request([USER]))
     assert isinstance(chosen, RenderError)

@@ -36,3 +36,16 @@ def test_an_engine_that_hangs_while_it_loads_takes_no_other_with_it() -> None:
         refusal = observed.loads[name]
         assert refusal is not None
         assert refusal.out_of_budget
+
+
+def test_what_an_engine_would_do_with_a_request_may_not_be_known() -> None:
+    chatml = "{% for m in messages %}{{ m.content }}{% endfor %}"
+    observed = _observe(chatml, "ollama", "transformers", case_ids=("chat-basic", "chat-basic+nogen"))
+    assert observed.skipped == {
+        ("chat-basic+nogen", "ollama"): "ollama cannot be asked to leave the generation prompt out"
+    }
+    assert set(observed.cells) == {
+        ("chat-basic", "ollama"),
+        ("chat-basic", "transformers"),
+        ("chat-basic+nogen", "transformers"),
+    }

@@ -3,8 +3,7 @@
 Ollama (fb3076099, 2026-08-21) then has its own llama-server render the GGUF's template: `chatModeForModel` in
 `server/routes.go`. What stands before that was read in `openai/openai.go` (`FromChatRequest`), `api/types.go`,
 `server/routes.go` (`ChatHandler`), `types/model/capability.go` and `llm/llama_server.go` (`llamaServerChatRequest`).
-Its llama.cpp is b10488; the one modelled here is younger, as that of later versions is: from 0.34.2 it rejects tools
-without properties (ollama-vscode #70).
+Its llama.cpp is b10488; the one modelled here is younger.
 
 Not known from a template, and so not modelled: when Ollama takes the template for one of the 37 that it has a Go
 template for, models that name a renderer or parser of Ollama, and how it cuts conversations that fill the context.
@@ -49,6 +48,9 @@ class Ollama:
             return RenderError("unsupported", "which of its own renderers ollama takes for gpt-oss is not known")
         if not request.add_generation_prompt and not _ends_with_answer(request):
             return RenderError("unsupported", "ollama cannot be asked to leave the generation prompt out")
+        if any(_lacks_properties(tool) for tool in request.tools or ()):
+            what = "a tool without properties is not known of every version: it rejects them from 0.34.2 on"
+            return RenderError("unsupported", f"what ollama does with {what}")
         chosen, default = LlamaCpp().choose(model, request), model.template("default")
         if request.tools and default is not None and chosen != default and not _knows_tools(default.source):
             return _no_tools()
@@ -60,6 +62,13 @@ class Ollama:
         if isinstance(server, RenderError):
             return server
         return LoadedTemplate(server, template.source)
+
+
+def _lacks_properties(tool: Mapping[str, Any]) -> bool:
+    """Sent on as `properties: null`, of which llama-server makes a grammar or not (ollama-vscode #70)."""
+    function = tool.get("function")
+    parameters = function.get("parameters") if isinstance(function, Mapping) else None
+    return not isinstance(parameters, Mapping) or parameters.get("properties") is None
 
 
 def _ends_with_answer(request: Request) -> bool:
