@@ -148,7 +148,7 @@ def test_workers_find_what_one_process_finds() -> None:
 
 
 def test_fingerprints_hold_no_line_number() -> None:
-    moved = _lint("{# a comment #}\n\n" + CALLS)
+    moved = _lint("{# a comment -#}\n\n" + CALLS)
     assert [f.fingerprint for f in moved.findings] == [f.fingerprint for f in _lint(CALLS).findings]
 
 
