@@ -22,7 +22,7 @@ from templatelint.engines import transformers_js
 from templatelint.errors import TemplatelintError
 from templatelint.model import Model, Origin, RenderError, Template
 from templatelint.renderers import RenderFailure, hf_jinja
-from templatelint.renderers.hf_jinja import installed, vocabulary
+from templatelint.renderers.hf_jinja import installed, node, program, vocabulary
 from templatelint.renderers.hf_jinja.node import Died, Node, NodeFailed, shared
 
 if TYPE_CHECKING:
@@ -130,12 +130,15 @@ def test_failures_and_none_keeps_the_next_render_from_being_done(source: str) ->
 
 
 @needs_package
-def test_text_is_counted_in_characters() -> None:
-    half = 4 * 1024 * 1024
-    assert _outcome("{{ x }}{{ x }}", {"x": "\U0001f600" * half}) == "\U0001f600" * 2 * half
-    over = _outcome("{{ x }}{{ x }}!", {"x": "\U0001f600" * half})
-    assert isinstance(over, RenderError)
-    assert over.kind == "too-large"
+@pytest.mark.usefixtures("copied")
+def test_text_is_counted_in_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (node, program):
+        monkeypatch.setattr(module, "MAX_OUTPUT", 1000)
+    for text in ("a" * 1000, "\U0001f600" * 1000):
+        assert _outcome("{{ x }}", {"x": text}) == text
+        over = _outcome("{{ x }}!", {"x": text})
+        assert isinstance(over, RenderError)
+        assert (over.kind, over.message) == ("too-large", "more than 1,000 characters of output")
 
 
 @needs_package
@@ -170,11 +173,11 @@ def test_it_gives_what_the_package_gives_without_us() -> None:
         {"messages": [*request.messages], "tools": request.tools, "bos_token": "<s>", "eos_token": "</s>"}
         for request in requests
     ]
-    package, node = installed.package(), installed.node()
+    package, runtime = installed.package(), installed.node()
     assert package is not None
-    assert node is not None
+    assert runtime is not None
     given = json.dumps({"sources": sources, "variables": variables})
-    command = [node, "--input-type=module", "-e", _DIRECT, package.module.as_uri()]
+    command = [runtime, "--input-type=module", "-e", _DIRECT, package.module.as_uri()]
     told = subprocess.run(command, input=given, capture_output=True, check=True, encoding="utf-8").stdout
     for source, expected in zip(sources, json.loads(told), strict=True):
         outcomes = [_outcome(source, each) for each in variables]
@@ -251,11 +254,11 @@ def _fake(node_modules: Path, version: str = "1.2.3", module: str = "") -> Path:
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine with a node in `prefix/bin` and nothing else, standing in a folder of somebody's."""
-    program = tmp_path / "prefix" / "bin" / ("node.exe" if os.name == "nt" else "node")
-    program.parent.mkdir(parents=True)
-    program.write_text("#!/bin/sh\n", encoding="utf-8")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(program.parent))
+    binary = tmp_path / "prefix" / "bin" / ("node.exe" if os.name == "nt" else "node")
+    binary.parent.mkdir(parents=True)
+    binary.write_text("#!/bin/sh\n", encoding="utf-8")
+    binary.chmod(0o755)
+    monkeypatch.setenv("PATH", str(binary.parent))
     for home in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(home, str(tmp_path / "home"))
     for name in (installed.NODE_MODULES, "NODE_PATH", "NPM_CONFIG_PREFIX", "APPDATA"):
@@ -320,13 +323,13 @@ def test_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 def _node(tmp_path: Path, module: str) -> Node:
     """A node that runs our own stand-in for the package."""
     folder = _fake(tmp_path, module="export class Environment {}\n" + module).resolve()
-    program = installed.node()
-    assert program is not None
-    return Node(program, installed.Package(folder, "1.2.3", folder / "dist" / "index.js"))
+    runtime = installed.node()
+    assert runtime is not None
+    return Node(runtime, installed.Package(folder, "1.2.3", folder / "dist" / "index.js"))
 
 
-def _render(node: Node) -> Mapping[str, Any]:
-    return node.ask(json.dumps({"source": "", "now": 0, "variables": {}}))
+def _render(fake: Node) -> Mapping[str, Any]:
+    return fake.ask(json.dumps({"source": "", "now": 0, "variables": {}}))
 
 
 @needs_node
@@ -368,11 +371,11 @@ def test_a_package_that_does_not_run_is_no_fault_of_a_template(tmp_path: Path) -
 @needs_node
 def test_another_node_answers_after_one_has_ended(tmp_path: Path) -> None:
     module = "export class Template { render() { process.kill(process.pid, 'SIGKILL'); for (;;) {} } }"
-    node = _node(tmp_path, module)
+    mortal = _node(tmp_path, module)
     for _ in range(2):
         with pytest.raises(Died):
-            _render(node)
-    assert node.ask('{"source": ""}') == {}
+            _render(mortal)
+    assert mortal.ask('{"source": ""}') == {}
 
 
 def _renderings(sources: list[str]) -> Iterator[Any]:
@@ -442,12 +445,12 @@ def test_a_child_has_a_node_of_its_own() -> None:
 @pytest.mark.usefixtures("copied")
 def test_templates_share_a_node_that_ends_with_the_last() -> None:
     programs = [hf_jinja.compile_template(source) for source in ("{{ x }}", "{{ x + 1 }}")]
-    node = shared()
-    assert [program.render({"x": 1}, NOW) for program in programs] == ["1", "2"]
-    assert shared() is node
-    process = node._process  # noqa: SLF001 (whether it ended is seen nowhere else)
+    common = shared()
+    assert [each.render({"x": 1}, NOW) for each in programs] == ["1", "2"]
+    assert shared() is common
+    process = common._process  # noqa: SLF001 (whether it ended is seen nowhere else)
     assert process is not None
-    del programs[:], node
+    del programs[:], common
     gc.collect()
     assert process._popen.returncode is not None  # noqa: SLF001 (the same)
 

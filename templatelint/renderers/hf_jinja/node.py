@@ -23,7 +23,7 @@ _RUNNER = Path(__file__).with_name("runner.mjs")
 
 # Wall-clock seconds. A request's own limit is kept by node itself, which goes on with the next; it does not watch
 # while it collects garbage, so that it is ended from here after the grace.
-_PATIENCE = 1.0
+PATIENCE = 1.0
 _GRACE = 5.0
 _START = 20.0
 _HEAP = 256  # MiB
@@ -70,7 +70,7 @@ class Node:
         with self._lock:
             process = self._process or self._started()
             self._process = None
-            answer = process.exchange(request, _PATIENCE + _GRACE)
+            answer = process.exchange(request, PATIENCE + _GRACE)
             if answer is None:
                 process.end()
                 raise OutOfTime if process.expired else Died
@@ -99,7 +99,7 @@ class Node:
             f"--max-old-space-size={_HEAP}",
             str(_RUNNER),
             str(self._package.module),
-            str(round(_PATIENCE * 1000)),
+            str(round(PATIENCE * 1000)),
             str(2 * MAX_OUTPUT),  # in units of which a character takes one or two
         ]
 

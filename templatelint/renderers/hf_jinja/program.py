@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from templatelint.renderers import MAX_OUTPUT, RenderFailure
-from templatelint.renderers.hf_jinja.node import Died, Node, OutOfTime, shared
+from templatelint.renderers.hf_jinja.node import PATIENCE, Died, Node, OutOfTime, shared
 from templatelint.renderers.hf_jinja.vocabulary import FILTERS, TESTS
 from templatelint.syntax import TemplateSyntax, parse
 
@@ -64,7 +64,7 @@ def _asked(node: Node, request: Mapping[str, Any], source: str) -> Mapping[str, 
     try:
         answer = node.ask(_line(request))
     except OutOfTime:
-        raise RenderFailure("timeout", "node did not answer in time") from None
+        raise RenderFailure("timeout", f"more than {PATIENCE:g} s") from None
     except Died:
         raise RenderFailure("too-large", "out of memory") from None
     if "failure" in answer:
