@@ -45,7 +45,8 @@ class Capabilities:
         call_ids: `any` will do, or they must be of `nine` letters and digits, or carry the `name`.
         call_ids_shown: whether the model sees them.
         object_arguments: arguments as a mapping are `fine`, `double-encoded`, printed as a `python` dict, `lost`, the
-            template `raises`, or the engine has `rejected` them before rendering.
+            template `raises`, or the engine has `rejected` them before rendering; what becomes of the calls where those
+            do not arrive.
         string_arguments: the same for arguments as a JSON string.
         null_content: a call with content null is `fine`, its content is printed as a `word`, the call is `lost`, or
             the template `raises`.

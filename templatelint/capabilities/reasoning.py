@@ -39,9 +39,8 @@ _EFFORTS = tuple(f'{_BASIC}+{_EFFORT}="{level}"' for level in ("none", "low", "h
 def cases(text: str) -> Iterator[str]:
     """Ids of the cases for templates of that text: what has not the name of a variable cannot read it."""
     yield from (_BASIC, _HISTORY, _LOOP)
-    for name, variant in _FIELDS.items():
-        if variant and name in text:
-            yield from (_HISTORY + variant, _LOOP + variant)
+    if any(name in text for name in _FIELDS):  # engines may give it under other names than it came
+        yield from (case_id + variant for variant in _FIELDS.values() for case_id in (_HISTORY, _LOOP))
     for name, pairs in _SWITCHES.items():
         if name in text:
             yield from (_with(name, value) for pair in pairs for value in pair)

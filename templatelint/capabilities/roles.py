@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 _BASIC = "chat-basic"
 _TURNS = "chat-turns"
 _CALL = "tool-call-empty"
-_SYSTEM = "chat-system"
+_SYSTEM, _LED = "chat-system", "tools-offer-system"
 # case → the texts between which its further system message stands
 _LATER = {"system-twice": ("system", "user.1"), "system-later": ("assistant.1", "user.2")}
 _WORST = ("refused", "dropped", "replaces", "moved", "merged", "kept")
 # fact → (a conversation of the usual kind, the one in question)
 _LEADING = {
     "system": (_BASIC, _SYSTEM),
-    "system_with_tools": ("tools-offer", "tools-offer-system"),
+    "system_with_tools": ("tools-offer", _LED),
     "developer": (_BASIC, "developer"),
 }
 _ORDERS = {
@@ -91,11 +91,11 @@ def _further(cells: Cells, case_id: str) -> Word:
     text = stretch(prompt, case, "system.2")
     if text is None:
         return "dropped"
-    if not has(prompt, case, "system"):
-        return "replaces" if cells.has(_SYSTEM, "system") else None
-    if before is None or after is None or before.end > text.start:
+    if not has(prompt, case, "system") and cells.has(_SYSTEM, "system"):
+        return "replaces"
+    if after is None or (before is not None and before.end > text.start):
         return "moved"
-    if case_id == "system-later" and _merged(cells, prompt, text, after, before.end):
+    if case_id == "system-later" and _merged(cells, prompt, text, after, before.end if before else 0):
         return "merged"
     return "kept" if text.end <= after.start else "moved"
 
@@ -103,7 +103,7 @@ def _further(cells: Cells, case_id: str) -> Word:
 def _order(cells: Cells, fact: str, usual: str, case_id: str) -> Word:
     usual = tools.usual(cells) if usual == _CALL else usual
     prompt, plain = cells.prompt(case_id), cells.prompt(usual)
-    if plain is None:
+    if plain is None or (fact == "no_user" and cells.prompt(_LED) is None):
         return None
     if prompt is None:
         return _refused(cells, fact, usual, case_id)

@@ -42,8 +42,8 @@ def facts(cells: Cells) -> dict[str, Any]:
     found: dict[str, Any] = {"tools": _offered(cells), "tool_calls": _calls(cells)}
     found["tool_results"] = _results(cells, found["tool_calls"])
     if found["tool_calls"] not in {"shown", "partly"}:
-        gone = found["tool_calls"] if found["tool_calls"] in {"dropped", "refused"} else None
-        return {**found, "parallel_tool_calls": gone}
+        gone = dict.fromkeys(("parallel_tool_calls", "object_arguments", "string_arguments"), found["tool_calls"])
+        return {**found, **gone}
     shapes = _shapes(cells)
     form = _usable(cells, shapes)
     return {

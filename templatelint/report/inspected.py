@@ -21,6 +21,8 @@ _Cell: TypeAlias = "tuple[str, Style | None]"
 _Row: TypeAlias = "tuple[str, Sequence[_Cell]]"
 
 _UNKNOWN: _Cell = ("?", "dim")
+_IDLE: _Cell = ("–", "dim")  # of no matter where what it is about does not arrive
+_SILENT = frozenset({_UNKNOWN, _IDLE})
 # word of a fact → what is shown where that is another word, and its colour
 _WORDS: Mapping[str, tuple[str, Style | None]] = {
     "merged": ("in user turn", "yellow"),
@@ -37,7 +39,7 @@ _WORDS: Mapping[str, tuple[str, Style | None]] = {
     "python": ("as Python dict", "red"),
     "lost": ("lost", "red"),
     "raises": ("raises", "red"),
-    "rejected": ("rejected", "yellow"),
+    "rejected": ("–", "dim"),  # no shape of that engine's interface
     "word": ("prints a word", "red"),
     "printed": ("as data", "red"),
     "last-turn": ("last turn", None),
@@ -82,6 +84,13 @@ _GROUPS: tuple[tuple[tuple[str, str], ...], ...] = (
 )
 # rows that are told only where they differ from another
 _LIKE = {"system_with_tools": "system", "consecutive_assistants": "consecutive_users", "absent_content": "null_content"}
+# rows that are of no matter where what another is about does not arrive
+_ABOUT = {
+    **dict.fromkeys(("parallel_tool_calls", "text_with_calls", "null_content", "absent_content"), "tool_calls"),
+    **dict.fromkeys(("object_arguments", "string_arguments", "call_ids", "history_without_tools"), "tool_calls"),
+    "typed_tool_results": "tool_results",
+}
+_GONE = frozenset({"dropped", "refused"})
 _GAP = 2
 _HASH = 12  # digits of a digest
 
@@ -202,7 +211,7 @@ class _Layout:
 
     def line(self, label: str, cells: Sequence[_Cell]) -> str:
         """One row of as many engines as there are columns; a mark where any two of all differ."""
-        differs = len({cell for cell in cells if cell != _UNKNOWN}) > 1
+        differs = len(set(cells) - _SILENT) > 1
         text = "".join(
             (self.paint(shown, style) if style else shown) + " " * (wide - width(shown))
             for (shown, style), wide in zip(cells, self.columns, strict=False)
@@ -248,11 +257,7 @@ def _groups(capabilities: Mapping[str, Capabilities]) -> Iterator[list[tuple[str
     """The rows that say something of this model: what each is called, and how its cells are read."""
     yield [("loads", _loads)]
     for group in _GROUPS:
-        yield [
-            (label, _ids if fact == "call_ids" else _reader(fact))
-            for label, fact in group
-            if _telling(fact, capabilities)
-        ]
+        yield [(label, _reader(fact)) for label, fact in group if _telling(fact, capabilities)]
     yield [*_thinking(capabilities), ("BOS", _reader("bos"))]
 
 
@@ -260,7 +265,7 @@ def _rows(
     group: Iterable[tuple[str, Callable[[Capabilities], _Cell]]], capabilities: Mapping[str, Capabilities]
 ) -> list[_Row]:
     rows = [(label, [read(found) for found in capabilities.values()]) for label, read in group]
-    return [(label, cells) for label, cells in rows if any(cell != _UNKNOWN for cell in cells)]
+    return [(label, cells) for label, cells in rows if set(cells) - _SILENT]
 
 
 def _telling(fact: str, capabilities: Mapping[str, Capabilities]) -> bool:
@@ -277,8 +282,12 @@ def _loads(found: Capabilities) -> _Cell:
 
 
 def _reader(fact: str) -> Callable[[Capabilities], _Cell]:
+    about = _ABOUT.get(fact)
+
     def read(found: Capabilities) -> _Cell:
-        return _cell(getattr(found, fact))
+        if about is not None and getattr(found, about) in _GONE:
+            return _IDLE
+        return _ids(found) if fact == "call_ids" else _cell(getattr(found, fact))
 
     return read
 
