@@ -54,7 +54,10 @@ class LlamaCppPython:
     def load(self, template: Template, tokenizer: Tokenizer) -> LoadedTemplate | RenderError:
         """Compile the template, also where a format of Python code then takes its place."""
         try:
-            compiled = compile_template(_without_generation_blocks(parse(template.source)), restricted=False)
+            syntax = parse(template.source)
+            marked = any(map(is_generation, syntax.all_nodes))
+            # the source itself has been compiled where another engine has it
+            compiled = compile_template(_unmarked(syntax) if marked else template.source, restricted=False)
         except TemplateSyntax as error:
             return RenderError("syntax", error.message, error.line, error.column)
         except RenderFailure as failure:
@@ -123,13 +126,11 @@ def _misnamed_tool(request: Request) -> RenderError | None:
 # --------------------------------------------------------------------------------- {% generation %}
 
 
-def _without_generation_blocks(syntax: Syntax) -> Syntax:
+def _unmarked(syntax: Syntax) -> Syntax:
     """The tree in which the tags stand for nothing, so that what they enclose is no scope of its own.
 
     (`Jinja2ChatFormatter.IgnoreGenerationTags`)
     """
-    if not any(map(is_generation, syntax.all_nodes)):
-        return syntax
     return Syntax(syntax.source, _opened(syntax.root))
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jinja2 import nodes
 
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
 _ESCAPED = "\\n"  # a backslash and the letter
 
 
-@dataclass(frozen=True)
-class Override:
+class Override(NamedTuple):
     r"""The text that SGLang makes of a file: no newlines around it, and a newline wherever the file has `\n`.
 
     (parser/template_manager.py::_load_jinja_template)

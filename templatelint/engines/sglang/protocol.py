@@ -7,8 +7,7 @@ gone, and what is left stands in their order.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from templatelint.engines.sglang import schemas
 
@@ -35,8 +34,7 @@ class InvalidRequest(Exception):
     """SGLang answers the request with an error, whatever the template."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChatRequest:
+class ChatRequest(NamedTuple):
     """A request that passed.
 
     Attributes:
