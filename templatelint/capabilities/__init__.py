@@ -124,7 +124,13 @@ def adapted(view: View) -> Mapping[str, str]:
     """
     variants = tools.demands(Cells(view))
     carriers = (*roles.CARRIERS, *tools.CARRIERS, *content.CARRIERS, *reasoning.carriers(view.matrix.cases))
-    return {case_id: "+".join((view.case(case_id).id, *variants)) for case_id in carriers} if variants else {}
+    return {case_id: _with(view.case(case_id).id, variants) for case_id in carriers} if variants else {}
+
+
+def _with(case_id: str, variants: Iterable[str]) -> str:
+    """The id with these variants before its own: content that is put in is then given the shape that they ask for."""
+    stem, *own = case_id.split("+")
+    return "+".join((stem, *variants, *own))
 
 
 def read(view: View, *, adds_bos: bool | None = False) -> Capabilities:
@@ -136,7 +142,8 @@ def read(view: View, *, adds_bos: bool | None = False) -> Capabilities:
     """
     error = view.load_error
     if error is not None:
-        return Capabilities(None if error.out_of_budget else False, error.message)
+        place = "" if error.line is None else f" (line {error.line})"
+        return Capabilities(None if error.out_of_budget else False, f"{error.message}{place}")
     reason = view.matrix.skipped.get((_CHAT, view.engine), "")
     if not any(engine == view.engine for _, engine in view.matrix.cells):
         return Capabilities(None, reason)

@@ -31,6 +31,8 @@ _ORDERS = {
     "assistant_first": (_TURNS, "chat-assistant-first"),
     "no_user": (_CALL, "no-user"),
 }
+# what else has to be taken before a refusal speaks
+_ALSO = {"user_after_tool": _TURNS, "no_user": _LED}
 CASES = tuple(
     dict.fromkeys((*(case_id for pair in (*_LEADING.values(), *_ORDERS.values()) for case_id in pair), *_LATER))
 )
@@ -103,7 +105,7 @@ def _further(cells: Cells, case_id: str) -> Word:
 def _order(cells: Cells, fact: str, usual: str, case_id: str) -> Word:
     usual = tools.usual(cells) if usual == _CALL else usual
     prompt, plain = cells.prompt(case_id), cells.prompt(usual)
-    if plain is None or (fact == "no_user" and cells.prompt(_LED) is None):
+    if plain is None or (fact in _ALSO and cells.prompt(_ALSO[fact]) is None):
         return None
     if prompt is None:
         return _refused(cells, fact, usual, case_id)

@@ -113,7 +113,8 @@ def write(
         yield from _screen(ref, inspection, setting)
         yield "\n"
     if not setting.quiet:
-        yield _footer(engines, not_run) + "\n"
+        for line in _wrapped(_footer(engines, not_run), setting.columns):
+            yield line + "\n"
 
 
 def _screen(ref: str, inspection: Inspection, setting: Setting) -> Iterator[str]:
@@ -123,8 +124,8 @@ def _screen(ref: str, inspection: Inspection, setting: Setting) -> Iterator[str]
     yield "\n"
     if inspection.model.templates:
         yield from _tables(inspection.capabilities, setting)
-    yield from _listed("", _troubles(inspection), setting)
-    yield from _listed("contract", [str(term) for term in inspection.contract], setting)
+    yield from _listed(_troubles(inspection), setting)
+    yield from _contract(inspection, setting)
 
 
 # ------------------------------------------------------------------------------------------------- the head
@@ -362,9 +363,15 @@ def _troubles(inspection: Inspection) -> list[str]:
     return [f"{', '.join(engines)}: {why}" for why, engines in groups.items()]
 
 
-def _listed(title: str, lines: Sequence[str], setting: Setting) -> Iterator[str]:
-    if title and lines:
-        yield setting.paint(title, "bold") + "\n"
+def _contract(inspection: Inspection, setting: Setting) -> Iterator[str]:
+    if inspection.contract:
+        yield setting.paint("contract", "bold") + "\n"
+        yield from _listed([str(term) for term in inspection.contract], setting)
+    elif any(found.loads for found in inspection.capabilities.values()):
+        yield f"{setting.paint('contract', 'bold')}: none, requests arrive in any form\n"
+
+
+def _listed(lines: Sequence[str], setting: Setting) -> Iterator[str]:
     for text in lines:
         first, *rest = _wrapped(visible(text), setting.columns - 4)
         yield f"  · {first}\n"
