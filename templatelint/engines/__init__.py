@@ -151,7 +151,7 @@ ENGINES: Mapping[str, EngineEntry] = {
         EngineEntry("llama.cpp", "llama.cpp", "llamacpp.engine", "b11549", real="llamacpp.real"),
         EngineEntry("vllm", "jinja2", "vllm.engine", "0.33.0"),
         EngineEntry("sglang", "jinja2", "sglang", "0.5.23"),
-        EngineEntry("mlx-lm", "jinja2", "mlx_lm", "d78bf58e (2026-08-22)"),
+        EngineEntry("mlx-lm", "jinja2", "mlx_lm", "0.32.2"),
         EngineEntry("llama-cpp-python", "jinja2", "llama_cpp_python", "0.3.35"),
         EngineEntry("mistral.rs", "minijinja", "mistral_rs", "9e922623f (2026-08-22)", requires="minijinja"),
         EngineEntry("tgi", "minijinja", "tgi", "db931fcf (2026-01-08)", requires="minijinja"),

@@ -99,7 +99,9 @@ def _flag(config: Mapping[str, Any], key: str) -> bool | None:
 
 def _facts(config: Mapping[str, Any], older: Mapping[str, Any]) -> dict[str, Any]:
     facts = {
-        key: config[key] for key in ("tokenizer_class", "model_max_length", "chat_control_tokens") if key in config
+        key: config[key]
+        for key in ("tokenizer_class", "model_max_length", "chat_control_tokens", "chat_template_type")
+        if key in config
     }
     for source in (config, older):
         for key in (_EXTRA, "additional_special_tokens"):
