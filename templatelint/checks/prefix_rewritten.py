@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from templatelint.cases import snapshots
 from templatelint.model import Case, Fault
-from templatelint.reading import around, common, has
+from templatelint.reading import around, common, has, stretch, turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,14 +25,13 @@ def _steps() -> Iterator[tuple[str, str]]:
 
 
 _STEPS = tuple(_steps())
-_CUE = ("chat-basic", "chat-basic+nogen")
-CASES = (*_CUE, *(case_id for step in _STEPS for case_id in step))
+CASES = ("chat-turns", "chat-basic", "chat-basic+nogen", *(case_id for step in _STEPS for case_id in step))
 
 
 def check(view: View) -> Iterator[Fault]:
     """Compare each snapshot of a growing history with a later one."""
-    if view.prompt(_CUE[0]) == view.prompt(_CUE[1]):
-        return  # the cue cannot be left out here (some engines always ask for it), and no later prompt repeats it
+    if _always_cued(view):
+        return  # some engines ask for the cue whatever the request says, and it need not come back in the history
     found: dict[str, tuple[str, str, float, str]] = {}
     for earlier, later in _STEPS:
         if not view.renders(earlier) or not view.renders(later):
@@ -52,6 +51,18 @@ def check(view: View) -> Iterator[Fault]:
             cause=cause,
             span=view.mention("loop.last", "last_query_index", "messages[-1]", "messages"),
         )
+
+
+def _always_cued(view: View) -> bool:
+    """Whether the prompt without the generation prompt has it all the same."""
+    bare = view.prompt("chat-basic+nogen")
+    anatomy, user = (
+        turns(view.prompt("chat-turns"), view.case("chat-turns")),
+        stretch(bare, view.case("chat-basic"), "user.1"),
+    )
+    if view.prompt("chat-basic") != bare or anatomy is None or user is None:
+        return False
+    return bare[user.end :].strip().startswith(anatomy.user_to_assistant.strip())
 
 
 def _cause(case: Case, before: str, after: str, shared: int) -> str:
