@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from gguf_bytes import header, text
-from reference import DATA, real_templates
+from jinja2.meta import find_undeclared_variables
+from reference import DATA, every, jinja2_environment, quietly, real_templates
 
+from templatelint.engines.vllm import variables
 from templatelint.engines.vllm.engine import LoadedTemplate, engine
 from templatelint.model import Model, Observation, Origin, RenderError, Request, Template, Tokenizer
 from templatelint.sources import resolve
@@ -148,6 +151,11 @@ MENTIONED = {
     "read before it is set": ("{% set colour = colour | upper %}{{ colour }}", "RED"),
     "set where it is not defined": ("{% if not colour %}{% set colour = 'blue' %}{% endif %}{{ colour }}", "red"),
     "set before it is read": ("{% set colour = 'blue' %}{{ colour }}", "blue"),
+    "set in a branch that is not taken": (
+        "{% if false %}{% set colour = 'blue' %}{% endif %}{{ colour }}",
+        "red",
+    ),
+    "set in a loop's own scope": ("{% for i in [] %}{% set colour = 'blue' %}{% endfor %}{{ colour }}", "red"),
     "in a macro": ("{% macro m() %}{{ colour }}{% endmacro %}{{ m() }}", "red"),
     "as a parameter": ("{% macro m(colour) %}{{ colour }}{% endmacro %}[{{ m() }}]", "[]"),
     "as a name in a text": ("{{ '{{ colour }}' }}", "{{ colour }}"),
@@ -157,6 +165,14 @@ MENTIONED = {
 @pytest.mark.parametrize(("source", "expected"), MENTIONED.values(), ids=MENTIONED)
 def test_variable_that_the_template_mentions(source: str, expected: str) -> None:
     assert _observe(source, Request([HELLO], variables={"colour": "red"})).prompt == expected
+
+
+def test_variables_that_real_templates_mention() -> None:
+    for name in every(30):
+        source = real_templates()[name]
+        undeclared = find_undeclared_variables(quietly(jinja2_environment().parse, source))
+        names = {*re.findall(r"[^\W\d]\w*", source)} - variables.NAMES_OF_ARGUMENTS
+        assert {word for word in names if variables.mentioned({word: 1}, source)} == undeclared & names, name
 
 
 def test_looking_for_variables_leaves_the_tree_as_it_is() -> None:
