@@ -411,7 +411,6 @@ def test_what_a_renderer_refuses(cli: InProcess, source: str, kind: str) -> None
     ("arguments", "error"),
     [
         (["--renderer", "jinja", "--context", "c.json"], 'unknown renderer "jinja"'),
-        (["--renderer", "minijinja", "--context", "c.json"], "renderer minijinja: not modelled in this version"),
         (
             ["--renderer", "jinja2", "--context", "c.json", "--case", "x"],
             "--renderer takes all variables from --context",

@@ -17,24 +17,20 @@ if TYPE_CHECKING:
 
     from templatelint.model import Template
 
-# renderer → the module that has it; None where this version has none
-_RENDERERS: Mapping[str, str | None] = {
+# renderer → the module that has it
+_RENDERERS: Mapping[str, str] = {
     "jinja2": "templatelint.renderers.jinja2",
     "llama.cpp": "templatelint.renderers.llamacpp",
-    "minijinja": None,
+    "minijinja": "templatelint.renderers.minijinja",
     "hf-jinja": "templatelint.renderers.hf_jinja",
 }
 
 
 def check(name: str) -> None:
-    """Raise unless there is a renderer of that name, in this version and on this machine."""
+    """Raise unless there is a renderer of that name, and on this machine what it needs."""
     if name not in _RENDERERS:
         raise unknown("renderer", name, _RENDERERS)
-    path = _RENDERERS[name]
-    if path is None:
-        ready = ", ".join(renderer for renderer, module in _RENDERERS.items() if module)
-        raise TemplatelintError(f"renderer {name}: not modelled in this version", help=f"there is {ready}")
-    module = import_module(path)
+    module = import_module(_RENDERERS[name])
     lack = module.missing() if hasattr(module, "missing") else None
     if lack is not None:
         raise TemplatelintError(f"renderer {name} cannot run here: {lack}", help=module.INSTALL)

@@ -92,6 +92,15 @@ def _vocabulary(renderer: str) -> _Vocabulary:
             methods=hf_jinja.METHODS,
             lacking_functions=hf_jinja.LACKING_GLOBALS,
         )
+    if renderer == "minijinja":
+        from templatelint.renderers.minijinja import vocabulary as minijinja
+
+        return _Vocabulary(
+            filters=minijinja.FILTERS,
+            tests=minijinja.TESTS,
+            methods=minijinja.METHODS,
+            lacking_functions=minijinja.LACKING_GLOBALS,
+        )
     from jinja2.filters import FILTERS
     from jinja2.tests import TESTS
 
