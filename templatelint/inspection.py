@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _CHAT, _TOOLS = "chat-basic", "tools-offer"
 _PROBING = "llama.cpp"  # the renderer whose engines probe a template when they load it
+# engines that encode a prompt as the tokenizer would any text, at least where it does not start with BOS; the others
+# encode what a template gives as it is
+_MAY_ADD_BOS = frozenset({"llama.cpp", "ollama", "lmstudio", "mistral.rs"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +99,7 @@ def inspect(model: Model, asked: Sequence[Engine]) -> Inspection:
         if further := capabilities.adapted(view):
             observed = _observed_too(observed, model, engine, further.values())
             view = replace(view, matrix=observed, adapted={**adapted, **further})
-        adds_bos = own[engine.name].adds_bos if engine.name in own else False
-        found[engine.name] = capabilities.read(view, adds_bos=adds_bos)
+        found[engine.name] = capabilities.read(view, adds_bos=_adds_bos(engine, own))
     return Inspection(
         model,
         {engine.name: _serving(model, engine) for engine in asked},
@@ -188,6 +190,13 @@ def _own_facts(model: Model, asked: Sequence[Engine], observed: matrix.Matrix) -
             caps, adds_bos = items[0]
             found[name] = OwnFacts(caps, adds_bos if _tells_bos(model.tokenizer) else None)
     return found
+
+
+def _adds_bos(engine: Engine, own: Mapping[str, OwnFacts]) -> bool | None:
+    """Whether the engine puts BOS before its prompts; None where that depends on what we do not know."""
+    if engine.name in own:
+        return own[engine.name].adds_bos
+    return None if engine.name in _MAY_ADD_BOS else False
 
 
 def _tells_bos(tokenizer: Tokenizer) -> bool:

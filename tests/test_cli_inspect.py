@@ -114,6 +114,16 @@ def test_refusals_are_told_in_their_own_words(cli: InProcess, folder: Path) -> N
 _REFUSAL = "{%- if message.role == 'system' -%}{{ raise_exception('no system here') }}{%- endif -%}"
 
 
+def test_verbose_tells_refusals_in_their_own_words(cli: InProcess, folder: Path) -> None:
+    (folder / "strict.jinja").write_text(BASE.replace("{%- for m in messages -%}", _NO_SYSTEM), encoding="utf-8")
+    line = "  · system message: no system here (transformers, sglang)\n"
+    assert line in cli("inspect", "strict.jinja", "--engine", "transformers,sglang", "-v").out
+    assert line not in cli("inspect", "strict.jinja", "--engine", "transformers,sglang").out
+
+
+_NO_SYSTEM = "{%- for m in messages -%}" + _REFUSAL.replace("message.", "m.")
+
+
 def test_json_lines(cli: InProcess, folder: Path) -> None:
     del folder
     ran = cli("inspect", "chat_template.jinja", "nothere.jinja", "deaf.jinja", "--output-format", "jsonl", *TWO)

@@ -66,7 +66,7 @@ def _write(session: Session, read: Read, asked: Sequence[Engine], named: Sequenc
             return  # the errors have said it all
         from templatelint.report import inspected
 
-        setting = Setting(quiet=session.quiet, paint=session.paint, columns=session.columns)
+        setting = Setting(quiet=session.quiet, verbose=session.verbose, paint=session.paint, columns=session.columns)
         session.write(inspected.write(_inspected(session, read, asked), uses, not_run, setting))
         return
     from templatelint.report import inspected_json

@@ -82,12 +82,14 @@ _GROUPS: tuple[tuple[tuple[str, str], ...], ...] = (
         ("tool results as parts", "typed_tool_results"),
     ),
 )
+_LABELS = {fact: label.strip() for group in _GROUPS for label, fact in group}
 # rows that are told only where they differ from another
 _LIKE = {"system_with_tools": "system", "consecutive_assistants": "consecutive_users", "absent_content": "null_content"}
 # rows that are of no matter where what another is about does not arrive
 _ABOUT = {
     **dict.fromkeys(("parallel_tool_calls", "text_with_calls", "null_content", "absent_content"), "tool_calls"),
     **dict.fromkeys(("object_arguments", "string_arguments", "call_ids", "history_without_tools"), "tool_calls"),
+    **dict.fromkeys(("user_after_tool", "no_user"), "tool_calls"),
     "typed_tool_results": "tool_results",
 }
 _GONE = frozenset({"dropped", "refused"})
@@ -125,6 +127,8 @@ def _screen(ref: str, inspection: Inspection, setting: Setting) -> Iterator[str]
     if inspection.model.templates:
         yield from _tables(inspection.capabilities, setting)
     yield from _listed(_troubles(inspection), setting)
+    if setting.verbose:
+        yield from _listed(_reasons(inspection.capabilities), setting)
     yield from _contract(inspection, setting)
 
 
@@ -182,7 +186,7 @@ def _cues(capabilities: Mapping[str, Capabilities]) -> Iterator[str]:
         if found.generation_prompt is not None:
             groups.setdefault(found.generation_prompt, []).append(engine)
     for cue, engines in groups.items():
-        text = f'"{visible(cue)}"' if cue else "the generation prompt adds nothing"
+        text = f'"{visible(cue)}"' if cue else "add_generation_prompt changes nothing"
         yield text if len(groups) == 1 else f"{text} ({', '.join(engines)})"
 
 
@@ -286,9 +290,10 @@ def _reader(fact: str) -> Callable[[Capabilities], _Cell]:
     about = _ABOUT.get(fact)
 
     def read(found: Capabilities) -> _Cell:
-        if about is not None and getattr(found, about) in _GONE:
+        word = getattr(found, fact)
+        if about is not None and getattr(found, about) in _GONE and word in {None, getattr(found, about)}:
             return _IDLE
-        return _ids(found) if fact == "call_ids" else _cell(getattr(found, fact))
+        return _ids(found) if fact == "call_ids" else _cell(word)
 
     return read
 
@@ -301,7 +306,7 @@ def _cell(word: Any) -> _Cell:
 
 def _thinking(capabilities: Mapping[str, Capabilities]) -> Iterator[tuple[str, Callable[[Capabilities], _Cell]]]:
     """Rows on reasoning: fields and variables have one each, where any engine reads them."""
-    yield "reasoning", _reader("reasoning")
+    yield "reasoning", _reasoning
     for name in _named("reasoning_fields", capabilities):
         yield f"  as {name}", _holder("reasoning_fields", name, ("read", None), ("ignored", "yellow"))
     for name in _named("thinking_switch", capabilities):
@@ -337,6 +342,11 @@ def _switch(name: str) -> Callable[[Capabilities], _Cell]:
     return read
 
 
+def _reasoning(found: Capabilities) -> _Cell:
+    """In no colour: most models have none."""
+    return _UNKNOWN if found.reasoning is None else (_cell(found.reasoning)[0], None)
+
+
 def _effort(found: Capabilities) -> _Cell:
     if found.reasoning_effort is None:
         return _UNKNOWN
@@ -361,6 +371,15 @@ def _troubles(inspection: Inspection) -> list[str]:
         if found.why:
             groups.setdefault(found.why, []).append(engine)
     return [f"{', '.join(engines)}: {why}" for why, engines in groups.items()]
+
+
+def _reasons(capabilities: Mapping[str, Capabilities]) -> list[str]:
+    """What was said where something is refused or raises, each reason once for a fact."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for engine, found in capabilities.items():
+        for fact, message in found.errors.items():
+            groups.setdefault((fact, message), []).append(engine)
+    return [f"{_LABELS[fact]}: {message} ({', '.join(engines)})" for (fact, message), engines in groups.items()]
 
 
 def _contract(inspection: Inspection, setting: Setting) -> Iterator[str]:
