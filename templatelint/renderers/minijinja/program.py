@@ -90,6 +90,8 @@ class Program:
             raise self._failed(self._gates.reached[reached.args[0]]) from None
         except TemplateError as error:
             raise self._failure(error, head) from None
+        except UnicodeEncodeError:
+            raise RenderFailure("raised", "the variables hold half of a character") from None
         except MemoryError:
             raise RenderFailure("too-large", "out of memory") from None
         except RenderFailure:
@@ -103,6 +105,8 @@ class Program:
     # ------------------------------------------------------------------------------------------ failures
 
     def _failure(self, error: TemplateError, head: str) -> RenderFailure:
+        if error.kind == "SyntaxError":  # not the template's: it has compiled
+            return RenderFailure("too-large", "the variables nest too deeply")
         message = _message(error)
         gated = _GATED.search(message)
         if gated is not None:
