@@ -24,13 +24,13 @@ _MAPPING = f"{_NULL}+mapping"
 _UNANSWERED = ("tool-pending", "tool-unanswered")
 _NAMED = "tool-result-named"
 _PARALLEL = ("tool-parallel", "tool-parallel-same")
+_ALONE = f"{_EMPTY}+notools"
 CASES = (
     *(_BASIC, *_OFFERS, *_CALLS, *(f"{case_id}+{form}" for case_id in _CALLS for form in _FORMS)),
-    *(_MAPPING, _ABSENT, f"{_ABSENT}+wire", f"{_ABSENT}+native", *_UNANSWERED, _NAMED, *_PARALLEL, f"{_EMPTY}+notools"),
+    *(_MAPPING, _ABSENT, f"{_ABSENT}+wire", f"{_ABSENT}+native", *_UNANSWERED, _NAMED, *_PARALLEL, _ALONE),
 )
 # cases with a call whose content and arguments are none of their business
-_BARE = f"{_EMPTY}+notools"
-CARRIERS = (_NAMED, *_PARALLEL, _BARE)
+CARRIERS = (_NAMED, *_PARALLEL, _ALONE)
 
 _BEST = ("shown", "partly", "dropped", "refused")
 _UNUSABLE = frozenset({"raises", "rejected", "lost"})
@@ -62,9 +62,10 @@ def facts(cells: Cells) -> dict[str, Any]:
 def demands(cells: Cells) -> tuple[str, ...]:
     """The variants without which calls do not arrive: content that is a string, arguments of the other shape."""
     form = _usable(cells, _shapes(cells))
-    ranks = [_BEST.index(fate) for case_id in (_NULL, _EMPTY) if (fate := _fate(cells, _in_form(cells, case_id, form)))]
     other = (form,) if form != cells.view.client_form else ()
-    return (*other, "empty") if ranks == sorted(set(ranks), reverse=True) and len(ranks) > 1 else other
+    bare, filled = (_fate(cells, _in_form(cells, case_id, form)) for case_id in (_NULL, _EMPTY))
+    better = bare is not None and filled is not None and _BEST.index(filled) < _BEST.index(bare)
+    return (*other, "empty") if better else other
 
 
 def usual(cells: Cells) -> str:
@@ -167,10 +168,10 @@ def _without_tools(cells: Cells, form: str) -> Word:
     usual = _in_form(cells, _EMPTY, form)
     if cells.prompt(usual) is None:
         return None
-    if cells.prompt(_BARE) is None:
-        return cells.told("history_without_tools", "refused", _BARE) if cells.error(_BARE) is not None else None
+    if cells.prompt(_ALONE) is None:
+        return cells.told("history_without_tools", "refused", _ALONE) if cells.error(_ALONE) is not None else None
     marks = [mark for mark in ("call.1.value", "tool.1") if cells.has(usual, mark)]
-    return "kept" if all(cells.has(_BARE, mark) for mark in marks) else "dropped"
+    return "kept" if all(cells.has(_ALONE, mark) for mark in marks) else "dropped"
 
 
 def _ids(cells: Cells) -> dict[str, Any]:
