@@ -20,6 +20,7 @@ from templatelint.engines.llamacpp import capabilities
 from templatelint.engines.sglang import detection as sglang
 from templatelint.engines.vllm import content_format as vllm
 from templatelint.engines.vllm import engine as vllm_engine
+from templatelint.engines.vllm import loaded as vllm_loaded
 from templatelint.model import Origin, RenderError, Request, Template, Tokenizer
 from templatelint.renderers import RenderFailure
 from templatelint.renderers.llamacpp import compile_template
@@ -163,7 +164,7 @@ def llamacpp_typed(source: str) -> bool | None:
         return None
 
 
-def wrapping(raw: transformers.LoadedTemplate, wrapped: vllm_engine.LoadedTemplate) -> Iterator[str]:
+def wrapping(raw: transformers.LoadedTemplate, wrapped: vllm_loaded.LoadedTemplate) -> Iterator[str]:
     """What it does to prompts that vLLM makes parts of all text."""
     raises = False
     for name, request in (("one user turn", _SINGLE), ("system and turns", _SEVERAL)):

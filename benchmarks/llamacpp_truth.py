@@ -17,13 +17,15 @@ from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
-from templatelint.engines.llamacpp.engine import LoadedTemplate, engine
+from templatelint.engines.llamacpp.engine import engine
 from templatelint.engines.llamacpp.tool_calls import NotAnalysable
 from templatelint.model import Origin, RenderError, Request, Template, Tokenizer
 from templatelint.traffic import read_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from templatelint.engines.llamacpp.loaded import LoadedTemplate
 
 
 _FOLDER = Path(__file__).resolve().parents[2] / "shared" / "truth"

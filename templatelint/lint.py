@@ -101,6 +101,8 @@ def lint(models: Sequence[Model], options: Options, progress: Progress | None = 
         progress: told how many templates are done, and of how many, after each.
     """
     running = _running(options)
+    if len(models) > 1:
+        engines.preload(running)
     units = [_Unit(model, template) for model in models for template in model.templates]
     verdicts = []
     for verdict in _judge_all(units, options):

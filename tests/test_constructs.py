@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from templatelint.renderers.constructs import lacking
+from templatelint.renderers.constructs import EVERYWHERE, lacking, vocabulary
 from templatelint.syntax import parse
 
 # source, what jinja2 as transformers sets it up lacks, what llama.cpp's renderer lacks
@@ -49,3 +49,13 @@ def test_a_lack_points_at_its_name() -> None:
 )
 def test_what_the_package_of_javascript_lacks(source: str, lacks: list[str]) -> None:
     assert [lack.construct for lack in lacking("hf-jinja", parse(source))] == lacks
+
+
+@pytest.mark.parametrize("renderer", ["jinja2", "llama.cpp", "hf-jinja", "minijinja"])
+def test_what_every_renderer_has_each_has(renderer: str) -> None:
+    known = vocabulary(renderer)
+    for kind in ("filters", "tests", "methods"):
+        names = getattr(known, kind)
+        assert names is None or getattr(EVERYWHERE, kind) <= names
+    assert known.methods or not known.forbidden_methods & (EVERYWHERE.methods or frozenset())
+    assert known.lacking_functions <= EVERYWHERE.lacking_functions

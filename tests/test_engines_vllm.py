@@ -14,7 +14,8 @@ from jinja2.meta import find_undeclared_variables
 from reference import DATA, every, jinja2_environment, quietly, real_templates
 
 from templatelint.engines.vllm import variables
-from templatelint.engines.vllm.engine import LoadedTemplate, engine
+from templatelint.engines.vllm.engine import engine
+from templatelint.engines.vllm.loaded import LoadedTemplate
 from templatelint.model import Model, Observation, Origin, RenderError, Request, Template, Tokenizer
 from templatelint.sources import resolve
 from templatelint.traffic import request_from_openai

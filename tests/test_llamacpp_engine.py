@@ -13,8 +13,9 @@ from llamacpp_requests import NORMALISATIONS, USER, Seen
 from reference import DATA, real_templates, truth
 
 from templatelint.engines.llamacpp.cue import harmless
-from templatelint.engines.llamacpp.engine import Ends, LoadedTemplate, engine
+from templatelint.engines.llamacpp.engine import engine
 from templatelint.engines.llamacpp.facts import load as load_facts
+from templatelint.engines.llamacpp.loaded import Ends, LoadedTemplate
 from templatelint.engines.llamacpp.schemas import fault
 from templatelint.engines.llamacpp.tool_calls import NotAnalysable
 from templatelint.model import Model, Observation, Origin, RenderError, Request, Template, Tokenizer

@@ -18,7 +18,8 @@ from reference import real_templates
 from templatelint import cases
 from templatelint.cases import to_form
 from templatelint.engines.llamacpp import replies
-from templatelint.engines.llamacpp.engine import Ends, LoadedTemplate, engine
+from templatelint.engines.llamacpp.engine import engine
+from templatelint.engines.llamacpp.loaded import Ends, LoadedTemplate
 from templatelint.engines.llamacpp.real import RealLlamaCpp, body
 from templatelint.engines.llamacpp.server import Reply, complaint
 from templatelint.engines.llamacpp.tiny_gguf import write

@@ -112,6 +112,7 @@ class EngineEntry:
         name: the id that users type.
         renderer: the id of its Jinja implementation.
         module: the module that models it, with a function `engine(name)`.
+        loading: the module that `load` imports, where it is another: only what loads a template pays for it.
         modelled: the version that is modelled.
         requires: the module of a renderer that has to be installed, with functions `missing()` and how to INSTALL it;
             None where nothing has.
@@ -123,6 +124,7 @@ class EngineEntry:
     renderer: str
     module: str
     modelled: str
+    loading: str | None = None
     requires: str | None = None
     real: str | None = None
 
@@ -148,8 +150,8 @@ ENGINES: Mapping[str, EngineEntry] = {
         EngineEntry("transformers", "jinja2", "transformers", "5.24.0"),
         EngineEntry("transformers@4.57", "jinja2", "transformers", "4.57.6"),
         EngineEntry("transformers@5.20", "jinja2", "transformers", "5.20.0"),
-        EngineEntry("llama.cpp", "llama.cpp", "llamacpp.engine", "b11549", real="llamacpp.real"),
-        EngineEntry("vllm", "jinja2", "vllm.engine", "0.33.0"),
+        EngineEntry("llama.cpp", "llama.cpp", "llamacpp.engine", "b11549", "llamacpp.loaded", real="llamacpp.real"),
+        EngineEntry("vllm", "jinja2", "vllm.engine", "0.33.0", "vllm.loaded"),
         EngineEntry("sglang", "jinja2", "sglang", "0.5.23"),
         EngineEntry("mlx-lm", "jinja2", "mlx_lm", "0.32.2"),
         EngineEntry("llama-cpp-python", "jinja2", "llama_cpp_python", "0.3.35"),
@@ -170,6 +172,13 @@ def available() -> tuple[str, ...]:
 def expanded(words: Iterable[str]) -> tuple[str, ...]:
     """The ids that a user named, each once; `all` stands for every one that can be used here."""
     return tuple(dict.fromkeys(name for word in words for name in (available() if word == "all" else (word,))))
+
+
+def preload(engines: Iterable[Engine]) -> None:
+    """Import what these load templates with, for a process that has many to load: its children then inherit it."""
+    for engine in engines:
+        if (entry := ENGINES.get(engine.name)) is not None and entry.loading is not None:
+            import_module(f"templatelint.engines.{entry.loading}")
 
 
 def get(name: str) -> Engine:

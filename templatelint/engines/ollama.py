@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from templatelint.engines import gojson
 from templatelint.engines.llamacpp.engine import LlamaCpp
-from templatelint.engines.llamacpp.engine import LoadedTemplate as Server
 from templatelint.model import ClientForm, Observation, RenderError, Request
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from templatelint.engines.llamacpp.loaded import LoadedTemplate as Server
     from templatelint.model import Model, Template, Tokenizer
     from templatelint.renderers import Program
 

@@ -120,13 +120,18 @@ class LoadedTemplate:
         return replace(self, printer=program)
 
     @property
+    def program(self) -> Program:
+        """What renders the requests."""
+        return self.printer or self.compiled
+
+    @property
     def refusal(self) -> None:
         """None: what compiles is used."""
         return
 
     def render(self, request: Request, now: datetime) -> Observation:
         """What `apply_chat_template(..., tokenize=False)` returns for the request."""
-        return rendered(self.printer or self.compiled, self.prepare(request, now), now)
+        return rendered(self.program, self.prepare(request, now), now)
 
     def prepare(self, request: Request, now: datetime) -> Prepared | RenderError:  # noqa: ARG002 (others tell the time)
         """The variables of the call, and the cut where a message is to be continued."""

@@ -34,7 +34,7 @@ class Lack:
 
 
 @dataclass(frozen=True)
-class _Vocabulary:
+class Vocabulary:
     """What a renderer has; None where the names of a kind cannot be lacking without a syntax error."""
 
     filters: AbstractSet[str] | None = None
@@ -44,17 +44,37 @@ class _Vocabulary:
     lacking_functions: AbstractSet[str] = frozenset()
 
 
+# What every renderer has.
+EVERYWHERE = Vocabulary(
+    filters=frozenset(
+        {"abs", "capitalize", "default", "first", "float", "indent", "int", "items", "join", "last", "length", "list"}
+        | {"lower", "map", "rejectattr", "replace", "reverse", "safe", "selectattr", "sort", "string", "title"}
+        | {"tojson", "trim", "unique", "upper", "dictsort"}
+    ),
+    tests=frozenset(
+        {"boolean", "defined", "eq", "equalto", "even", "false", "integer", "iterable", "lower", "mapping", "none"}
+        | {"number", "odd", "sequence", "string", "true", "undefined", "upper"}
+    ),
+    methods=frozenset(
+        {"capitalize", "endswith", "get", "items", "keys", "lower", "lstrip", "replace", "rstrip", "split"}
+        | {"startswith", "strip", "title", "upper", "values"}
+    ),
+    lacking_functions=frozenset(("cycler", "dict", "joiner", "lipsum")),
+)
+
+
 def lacking(renderer: str, syntax: Syntax) -> Iterator[Lack]:
     """What of the template the renderer of that id lacks, in the order of the text."""
-    known = _vocabulary(renderer)
     own = {node.name for node in syntax.all_nodes if isinstance(node, nodes.Macro)}
-    for node in syntax.all_nodes:
+    unusual = [node for node in syntax.all_nodes if _construct(node, EVERYWHERE, own)]
+    known = vocabulary(renderer) if unusual else EVERYWHERE  # most templates do without, and it takes time to load
+    for node in unusual:
         construct = _construct(node, known, own)
         if construct:
             yield Lack(construct, syntax.span(node))
 
 
-def _construct(node: nodes.Node, known: _Vocabulary, own: AbstractSet[str]) -> str:
+def _construct(node: nodes.Node, known: Vocabulary, own: AbstractSet[str]) -> str:
     if isinstance(node, nodes.Filter) and known.filters is not None and node.name not in known.filters:
         return f"filter '{node.name}'"
     if isinstance(node, nodes.Test) and known.tests is not None and node.name not in known.tests:
@@ -73,11 +93,12 @@ def _construct(node: nodes.Node, known: _Vocabulary, own: AbstractSet[str]) -> s
 
 
 @cache
-def _vocabulary(renderer: str) -> _Vocabulary:
+def vocabulary(renderer: str) -> Vocabulary:
+    """What the renderer of that id has."""
     if renderer == "llama.cpp":
         from templatelint.renderers.llamacpp import vocabulary as llamacpp
 
-        return _Vocabulary(
+        return Vocabulary(
             filters=llamacpp.FILTERS,
             tests=llamacpp.TESTS_AT_HAND | {"==", "!=", "<", ">", "<=", ">="},
             methods=llamacpp.METHODS,
@@ -86,7 +107,7 @@ def _vocabulary(renderer: str) -> _Vocabulary:
     if renderer == "hf-jinja":
         from templatelint.renderers.hf_jinja import vocabulary as hf_jinja
 
-        return _Vocabulary(
+        return Vocabulary(
             filters=hf_jinja.FILTERS,
             tests=hf_jinja.TESTS,
             methods=hf_jinja.METHODS,
@@ -95,7 +116,7 @@ def _vocabulary(renderer: str) -> _Vocabulary:
     if renderer == "minijinja":
         from templatelint.renderers.minijinja import vocabulary as minijinja
 
-        return _Vocabulary(
+        return Vocabulary(
             filters=minijinja.FILTERS,
             tests=minijinja.TESTS,
             methods=minijinja.METHODS,
@@ -105,4 +126,4 @@ def _vocabulary(renderer: str) -> _Vocabulary:
     from jinja2.tests import TESTS
 
     # jinja2 compiles unknown names inside conditions, and fails where they are reached
-    return _Vocabulary(filters=frozenset(FILTERS), tests=frozenset(TESTS), forbidden_methods=_CHANGING)
+    return Vocabulary(filters=frozenset(FILTERS), tests=frozenset(TESTS), forbidden_methods=_CHANGING)

