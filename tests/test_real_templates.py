@@ -94,6 +94,29 @@ def test_what_only_llama_cpp_does_is_told_with_cause_and_line(
     assert line is None or told[0].place.line == line
 
 
+# what vLLM and SGLang do to a request before they render it: engine, template → rule, words of its message
+BY_PREPARATION = [
+    ("vllm", "google-gemma-4-31B-it", "TL006", "system content is printed as data"),
+    ("vllm", "zai-org-GLM-4.1V-9B-Thinking", "TL006", "assistant content is printed as data"),
+    ("vllm", "OpenGVLab-InternVL3-1B", "TL102", "can only concatenate str"),
+    ("vllm", "google-gemma-2-2b-it", "TL102", "System role not supported"),
+    ("sglang", "google-gemma-2-2b-it", "TL102", "System role not supported"),
+    ("sglang", "mistralai-Mistral-Nemo-Instruct-2407", "TL209", "nine letters and digits"),
+    ("sglang", "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B@56a144", "TL201", "results of earlier turns do, calls do not"),
+]
+
+
+@pytest.mark.parametrize(("engine", "name", "rule", "words"), BY_PREPARATION)
+def test_what_an_engine_makes_of_a_request_is_judged(engine: str, name: str, rule: str, words: str) -> None:
+    found = [finding.message for finding in _lint(name, Options(engines=(engine,))).findings if finding.rule == rule]
+    assert any(words in message for message in found), found
+
+
+def test_text_that_only_vllm_wraps_is_no_fault_elsewhere() -> None:
+    others = Options(engines=("transformers", "sglang", "llama.cpp"))
+    assert not [f for f in _lint("google-gemma-4-31B-it", others).findings if "list of parts, and" in f.message]
+
+
 def test_a_fault_of_one_default_engine_is_a_warning_and_an_error_where_it_is_named() -> None:
     name = "allenai-Olmo-3-7B-Instruct"
     by_default = {finding.severity for finding in _lint(name, Options()).findings if finding.rule == "TL001"}

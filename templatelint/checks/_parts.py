@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from templatelint.view import View
 
-_DUMPED = re.compile(r"""[\[{]\s*['"]type['"]\s*:\s*['"]text['"]|\[object |['"]text['"]\s*:\s*['"]""")
+DUMPED = re.compile(r"""[\[{]\s*['"]type['"]\s*:\s*['"]text['"]|\[object |['"]text['"]\s*:\s*['"]""")
 
 
 def faults(view: View, whose: Mapping[str, str]) -> Iterator[Fault]:
@@ -26,7 +26,7 @@ def faults(view: View, whose: Mapping[str, str]) -> Iterator[Fault]:
                 bad[case_id] = (f"makes the template raise: {error.message}", view.span_of(error))
             continue
         case, prompt = view.case(case_id), view.prompt(case_id)
-        dumped = _DUMPED.search(prompt)
+        dumped = DUMPED.search(prompt)
         if dumped is not None and dumped[0] not in view.template.source:
             bad[case_id] = (f"is printed as data: {around(prompt, dumped.start())!r}", None)
         elif not all(has(prompt, case, mark) for mark in case.marks if mark.split(".")[0] == whose[case_id]):

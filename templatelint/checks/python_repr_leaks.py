@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from templatelint.checks._calls import region
+from templatelint.checks._parts import DUMPED
 from templatelint.model import Case, Fault
-from templatelint.reading import around
+from templatelint.reading import around, stretch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
     from templatelint.view import View
 
 _PLAIN = ("chat-basic", "chat-turns")
+_SYSTEM = ("chat-system", "chat-turns-system")
 _TOOLS = ("tools-offer", "tool-schema-rich")
 _ARGUMENTS = "tool-arguments-types"
 _RESULT = "tool-result-json"
-CASES = (*_PLAIN, *_TOOLS, "tool-call", _ARGUMENTS, _RESULT)
+CASES = (*_PLAIN, *_SYSTEM, *_TOOLS, "tool-call", _ARGUMENTS, _RESULT)
 
 _FOREIGN = re.compile(r"<undefined>|\[object \w+\]|Undefined\(|<built-in method|<bound method|<function ")
 _WORD = re.compile(r"\b(?:None|True|False)\b")
@@ -39,12 +41,40 @@ def check(view: View) -> Iterator[Fault]:
             fault = _fault(view, case, f"{leak[0]!r} is printed for a missing value", prompt[leak.start() :], "word")
             yield replace(fault, need="chat")
             break
+    yield from _wrapped(view)
     for case, prompt in view.rendered(*_TOOLS):
         leak = _python_dict(view, prompt, _keys(case.request.tools))
         if leak is not None:
             yield _fault(view, case, "tool definitions are printed as a Python dict", prompt[leak.start() :], "tools")
             break
     yield from _arguments(view)
+
+
+def _wrapped(view: View) -> Iterator[Fault]:
+    """Some engines (vLLM) make a list of parts of every text, where the template looks as if it took lists."""
+    for case, prompt in view.rendered(*_PLAIN, *_SYSTEM):
+        leak = DUMPED.search(prompt)
+        sent_as_text = all(isinstance(message["content"], str) for message in case.request.messages)
+        if leak is None or leak[0] in view.template.source or not sent_as_text:
+            continue
+        whose = next((mark.split(".")[0] for mark in case.marks if _holds(prompt[leak.start() :], case, mark)), "")
+        yield Fault(
+            message=f"{view.engine} hands text over as a list of parts, "
+            f"and {whose or 'message'} content is printed as data: {around(prompt, leak.start())!r}",
+            help="print the `text` of each part wherever content is printed, or none of them: half is what misleads "
+            "the engine; for vLLM, --chat-template-content-format string",
+            cases=(case.id,),
+            cause="wrapped",
+            span=view.mention("content is string", "content"),
+            need="system" if whose == "system" else "chat",
+        )
+        return
+
+
+def _holds(text: str, case: Case, mark: str) -> bool:
+    """Whether the text of the mark comes before the end of the data that the text begins with."""
+    found = stretch(text, case, mark)
+    return found is not None and found.start < (text.find("]") if "]" in text else len(text))
 
 
 def _arguments(view: View) -> Iterator[Fault]:
