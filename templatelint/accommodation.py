@@ -1,7 +1,8 @@
 """First observations of a template → the variants of the cases in which it can be judged at all.
 
-Some templates ask more of a client than the plain form: content as a list of parts, call ids of nine characters. A rule
-of its own says so once; every other rule then looks at requests that meet the demand, instead of failing with it.
+Some templates ask more of a client than the plain form: content as a list of parts, call ids of nine characters, content
+"" rather than null beside calls. A rule of its own says so once; every other rule then looks at requests that meet the
+demand, instead of failing with it.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ if TYPE_CHECKING:
 
 _TEXT = "chat-basic"
 _CALL = "tool-call-empty"
-FIRST = (_TEXT, _CALL)
+_NULL = "tool-call"
+FIRST = (_TEXT, _CALL, _NULL)
+_BARE = (_NULL, "tool-call-absent")
 PROBES = (f"{_TEXT}+typed", f"{_CALL}+typed", f"{_CALL}+shortids", f"{_CALL}+typed+shortids")
 
 
 def suspicious(observed: Matrix, engine: str) -> bool:
     """Whether the plain form loses a text or makes the template raise, so that the probes are worth rendering."""
-    text, call = (observed.cells.get((case_id, engine)) for case_id in FIRST)
+    text, call = (observed.cells.get((case_id, engine)) for case_id in (_TEXT, _CALL))
     if observed.loads.get(engine) is not None or _hopeless(text) or _hopeless(call):
         return False
     silent = text is not None and not _shows(observed, engine, _TEXT)
@@ -36,11 +39,12 @@ def _hopeless(cell: Observation | None) -> bool:
 
 
 def demands(observed: Matrix, engine: str) -> tuple[str, ...]:
-    """The variants (`typed`, `shortids`) without which this engine gets no usable prompt from the template."""
+    """The variants (`typed`, `shortids`, `empty`) without which this engine gets no usable prompt from the template."""
     typed = "+typed" if not _shows(observed, engine, _TEXT) and _shows(observed, engine, f"{_TEXT}+typed") else ""
     call = f"{_CALL}{typed}"
     short = _fails(observed, engine, call) and _renders(observed, engine, f"{call}+shortids")
-    return (*(["typed"] if typed else []), *(["shortids"] if short else []))
+    empty = _fails(observed, engine, _NULL) and _renders(observed, engine, _CALL)
+    return (*(["typed"] if typed else []), *(["shortids"] if short else []), *(["empty"] if empty else []))
 
 
 def adapted(case_ids: Iterable[str], variants: tuple[str, ...]) -> Mapping[str, str]:
@@ -54,13 +58,17 @@ def adapted(case_ids: Iterable[str], variants: tuple[str, ...]) -> Mapping[str, 
 def _applies(variant: str, case: Case) -> bool:
     if variant in case.id.split("+"):
         return False
-    return variant == "typed" or any(message.get("tool_calls") for message in case.request.messages)
+    calling = [message for message in case.request.messages if message.get("tool_calls")]
+    if variant == "empty":  # the rule on null content looks at these as they are
+        return case.id.split("+")[0] not in _BARE and any(message.get("content") is None for message in calling)
+    return variant == "typed" or bool(calling)
 
 
 def _shows(observed: Matrix, engine: str, case_id: str) -> bool:
     cell = observed.cells.get((case_id, engine))
-    case = observed.cases[case_id]
-    return cell is not None and cell.prompt is not None and reading.has(cell.prompt, case, "user.1")
+    if cell is None or cell.prompt is None:
+        return False
+    return reading.has(cell.prompt, observed.cases[case_id], "user.1")
 
 
 def _renders(observed: Matrix, engine: str, case_id: str) -> bool:

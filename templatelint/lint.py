@@ -175,7 +175,8 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
         adapted: Mapping[str, str] = {}
         if accommodation.suspicious(observed, engine.name):
             observed = _observed_too(observed, unit, engine, accommodation.PROBES)
-            adapted = accommodation.adapted(plan, accommodation.demands(observed, engine.name))
+        if demands := accommodation.demands(observed, engine.name):
+            adapted = accommodation.adapted(plan, demands)
             observed = _observed_too(observed, unit, engine, adapted.values())
         if observed.loads.get(engine.name) is None and _DISAGREEMENT in {card.id for card in evaluated}:
             doubtful = disagreement.doubtful(observed, engine, running)

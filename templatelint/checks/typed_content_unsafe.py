@@ -12,8 +12,12 @@ if TYPE_CHECKING:
     from templatelint.model import Fault
     from templatelint.view import View
 
-_WHOSE = {"typed-user": "user", "typed-system": "system", "typed-assistant": "assistant"}
-CASES = ("chat-turns", *_WHOSE)
+_WHOSE = {
+    "typed-user": ("user", "chat-turns"),
+    "typed-system": ("system", "chat-system"),
+    "typed-assistant": ("assistant", "chat-turns"),
+}
+CASES = ("chat-turns", "chat-system", *_WHOSE)
 
 
 def check(view: View) -> Iterator[Fault]:

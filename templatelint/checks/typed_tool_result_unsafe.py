@@ -13,12 +13,11 @@ if TYPE_CHECKING:
     from templatelint.model import Fault
     from templatelint.view import View
 
-_WHOSE = {"tool-result-typed": "tool"}
+_WHOSE = {"tool-result-typed": ("tool", "tool-call-empty")}
 CASES = ("tool-call-empty", *_WHOSE)
 
 
 def check(view: View) -> Iterator[Fault]:
     """See what becomes of lists of text parts; callers of Python libraries choose strings where they want to."""
-    if view.renders("tool-call-empty"):
-        for fault in faults(view, _WHOSE):
-            yield replace(fault, impact="informs" if view.client_form == "native" else None)
+    for fault in faults(view, _WHOSE):
+        yield replace(fault, impact="informs" if view.client_form == "native" else None)
