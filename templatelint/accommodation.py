@@ -1,8 +1,8 @@
 """First observations of a template → the variants of the cases in which it can be judged at all.
 
-Some templates ask more of a client than the plain form: content as a list of parts, call ids of nine characters, content
-"" rather than null beside calls. A rule of its own says so once; every other rule then looks at requests that meet the
-demand, instead of failing with it.
+Some templates ask more of a client than the plain form: content as a list of parts, call ids of nine characters,
+content "" rather than null beside calls. A rule of its own says so once; every other rule then looks at requests that
+meet the demand, instead of failing with it.
 """
 
 from __future__ import annotations

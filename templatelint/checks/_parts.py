@@ -32,7 +32,7 @@ def faults(view: View, whose: Mapping[str, tuple[str, str]]) -> Iterator[Fault]:
             if not error.out_of_budget and error.kind != "invalid-request":
                 bad[case_id] = (f"makes the template raise: {error.message}", view.span_of(error))
             continue
-        case, prompt = view.case(case_id), view.prompt(case_id)
+        prompt = view.prompt(case_id)
         dumped = DUMPED.search(prompt)
         if dumped is not None and dumped[0] not in view.template.source:
             bad[case_id] = (f"is printed as data: {around(prompt, dumped.start())!r}", None)
