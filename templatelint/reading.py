@@ -78,9 +78,8 @@ def common(one: str, other: str) -> int:
     return low
 
 
-def visible(text: str, limit: int = 72) -> str:
-    r"""An excerpt for a message: newlines as `\\n`, the middle of a long text left out."""
-    text = text.replace("\n", "\\n")
+def shortened(text: str, limit: int = 72) -> str:
+    """An excerpt for a message, which shows it by `!r`: the middle of a long text left out."""
     if len(text) <= limit:
         return text
     half = (limit - 1) // 2
@@ -91,7 +90,7 @@ def around(prompt: str, at: int, before: int = 30, after: int = 40) -> str:
     """An excerpt of the prompt round an offset."""
     head = "…" if at > before else ""
     tail = "…" if at + after < len(prompt) else ""
-    return head + visible(prompt[max(0, at - before) : at + after], before + after + 20) + tail
+    return head + shortened(prompt[max(0, at - before) : at + after], before + after + 20) + tail
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ REAL = {
     "SmolLM3-3B.jinja": "HuggingFaceTB-SmolLM3-3B.jinja",
     "Qwen2.5-7B-Instruct.jinja": "Qwen-Qwen2.5-7B-Instruct.jinja",
     "EXAONE-4.0-32B.jinja": "LGAI-EXAONE-EXAONE-4.0-32B.jinja",
+    "r1-1776.jinja": "unsloth-r1-1776.jinja",
+    "gemma-4-31B-it.jinja": "google-gemma-4-31B-it.jinja",
 }
 CONSOLE = re.compile(r"```console\n\$ (?P<command>.+)\n(?P<output>(?:.*\n)*?)```")
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from templatelint.model import Fault
-from templatelint.reading import MARKER, has, stretch, turns, visible
+from templatelint.reading import MARKER, has, shortened, stretch, turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,7 @@ def check(view: View) -> Iterator[Fault]:
     )
     when = "even beside a system message of yours" if always else "when no system message is sent"
     yield Fault(
-        message=f"the template adds a system text of its own {when}: {visible(sentence)!r}",
+        message=f"the template adds a system text of its own {when}: {shortened(sentence)!r}",
         help="send a system message of your own where the wording matters",
         cases=(case.id, "chat-system") if always else (case.id,),
         cause=when,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from templatelint.model import Fault
-from templatelint.reading import stretch, turns, visible
+from templatelint.reading import shortened, stretch, turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,8 +36,8 @@ def check(view: View) -> Iterator[Fault]:
     if prompt.rstrip() != bare.rstrip() or not unfinished:
         return
     yield Fault(
-        message=f"add_generation_prompt adds no assistant cue: the prompt ends with {visible(prompt[user.end :])!r}, "
-        f"while the history opens an assistant turn with {visible(anatomy.user_to_assistant)!r}",
+        message=f"add_generation_prompt adds no assistant cue: the prompt ends with {shortened(prompt[user.end :])!r}, "
+        f"while the history opens an assistant turn with {shortened(anatomy.user_to_assistant)!r}",
         help="end the template with `{% if add_generation_prompt %}` and the text that opens an assistant turn",
         cases=("chat-basic", "chat-basic+nogen"),
         cause="missing",
@@ -62,7 +62,7 @@ def _lost_with_tools(view: View) -> Iterator[Fault]:
     if "tools-offer" in lost:
         yield Fault(
             message="add_generation_prompt adds no assistant cue when tools are sent: the prompt ends with "
-            f"{visible(view.prompt('tools-offer')[-40:])!r}",
+            f"{shortened(view.prompt('tools-offer')[-40:])!r}",
             help="write the cue whatever the request holds",
             cases=tuple(lost),
             cause="with tools",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from templatelint.checks._markers import PARTS, TURNS
 from templatelint.model import Fault
-from templatelint.reading import around, spoken, stretch, turns, visible
+from templatelint.reading import around, shortened, spoken, stretch, turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ def check(view: View) -> Iterator[Fault]:
     """Judge how an assistant turn ends, then the gaps between texts and the pairing of the markers."""
     anatomy = turns(view.prompt("chat-turns"), view.case("chat-turns"))
     if anatomy is not None and not _ends(anatomy):
-        follows = visible(anatomy.assistant_to_user + anatomy.user_header)
+        follows = shortened(anatomy.assistant_to_user + anatomy.user_header)
         yield Fault(
             message=f"nothing that could be a stop token ends an assistant turn: {follows!r} follows its text",
             help="end assistant turns with `eos_token` or the model's own end-of-turn token: "
