@@ -96,21 +96,29 @@ def test_selection(cli: InProcess, folder: Path) -> None:
     assert selected("--select", "TL1", "--select", "TL2", "--ignore", "TL2") == {"TL101"}
 
 
-def test_an_engine_that_is_not_here_yet_gives_no_answer_when_named(cli: InProcess, folder: Path) -> None:
-    del folder
+@pytest.fixture
+def no_minijinja(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("templatelint.renderers.minijinja.missing", lambda: "minijinja is not installed")
+
+
+@pytest.mark.usefixtures("folder", "no_minijinja")
+def test_an_engine_that_cannot_run_here_gives_no_answer_when_named(cli: InProcess) -> None:
     ran = cli("lint", "chat_template.jinja", "--engine", "mistral.rs")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("error: engine mistral.rs ")
+    assert ran.err.startswith("error: engine mistral.rs cannot be used here: minijinja is not installed\n")
+    assert "pip install" in ran.err
 
 
-def test_all_engines_are_those_that_run_here(cli: InProcess, folder: Path) -> None:
-    del folder
+@pytest.mark.usefixtures("folder", "no_minijinja")
+def test_all_engines_are_those_that_run_here(cli: InProcess) -> None:
     body = json.loads(cli("lint", "chat_template.jinja", "--engine", "all", "--output-format", "json").out)
     ready = [
         row["name"] for row in json.loads(cli("engines", "--output-format", "json").out)["engines"] if row["available"]
     ]
     assert [engine["name"] for engine in body["engines"]] == ready
-    assert body["not_run"] == []
+    assert "mistral.rs" not in ready
+    assert {"rule": "*", "ref": "*", "why": "mistral.rs: minijinja is not installed"} in body["not_run"]
+    assert body["exit_code"] in {0, 1}
 
 
 # ------------------------------------------------------------------------------- flags, with a pipeline by hand

@@ -114,7 +114,7 @@ def _options(flags: _Flags, config: Config) -> Options:
 
     select, extend, ignore = _selection(flags, config)
     return Options(
-        engines=flags.engine or config.engine or (),
+        engines=tuple(dict.fromkeys(flags.engine or config.engine or ())),
         needs=flags.needs or config.needs,
         select=select,
         extend_select=extend,
