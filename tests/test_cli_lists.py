@@ -104,8 +104,9 @@ def test_all_cases_as_json(cli: InProcess) -> None:
 def test_the_list_of_engines(cli: InProcess) -> None:
     lines = cli("engines").out.splitlines()
     assert [line[2:].split()[0] for line in lines[:-2]] == list(ENGINES)
-    assert re.fullmatch(r"\* transformers +jinja2 +5\.\S+ +ready", lines[0])
-    assert lines[-2:] == ["", "* in the default set of lint"]
+    assert re.fullmatch(r"\* transformers +jinja2 +5\.\S+ +predicted, rendered by its own Jinja", lines[0])
+    assert "predicted, rendered by a model of its Jinja; --real " in lines[3]
+    assert lines[-2:] == ["", "* in the default set of lint and inspect"]
 
 
 def test_engines_as_json(cli: InProcess) -> None:
@@ -115,3 +116,5 @@ def test_engines_as_json(cli: InProcess) -> None:
     assert [row["name"] for row in body["engines"] if row["default"]] == ["transformers", "llama.cpp", "vllm", "sglang"]
     for row in body["engines"]:
         assert row["available"] is not bool(row["why_not"])
+        assert row["install"]
+        assert (row["emulated"] is None) is not row["available"]

@@ -64,4 +64,4 @@ def _state(row: dict[str, Any]) -> str:
     """How prompts come about, or why none do."""
     if not row["available"]:
         return f"not here: {row['why_not']} ({row['install']})"
-    return "requests and Jinja predicted" if row["emulated"] else "requests predicted, its own Jinja"
+    return f"predicted, rendered by {'a model of its' if row['emulated'] else 'its own'} Jinja"
