@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Message = dict[str, Any]
 
-_SETUP = Setup((2, 14), "spaced", loop_controls=False)
+SETUP = Setup((2, 14), "spaced", loop_controls=False)
 _TOOL_USE = "tool_use"
 _BUILT_IN_TOOLS = ("browser", "python", "code_interpreter", "web_search", "brave_search", "wolfram_alpha")
 _FIRST_OF_PARAMETERS = ("type", "properties", "required", "additionalProperties")
@@ -68,7 +68,7 @@ class MistralRs:
     def load(self, template: Template, tokenizer: Tokenizer) -> LoadedTemplate | RenderError:
         """Compile the template as mistral.rs changes it."""
         try:
-            program = compile_template(template.source, _SETUP, edited(template.source))
+            program = compile_template(template.source, SETUP, edited(template.source))
         except RenderFailure as failure:
             return failure.record
         return LoadedTemplate(program, template.source, tokenizer.special_tokens)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Message = dict[str, str]
 
-_SETUP = Setup((2, 8), "builtin", trims=False, ordered=False)
+SETUP = Setup((2, 8), "builtin", trims=False, ordered=False)
 _NOT_READ = "chat_template.jinja"
 # The text that is put into a prompt with tools, by default (`default_tool_prompt`).
 _TOOL_PROMPT = (
@@ -76,7 +76,7 @@ class Tgi:
         """Compile the template as tgi changes it; the router ends where that fails."""
         text = edited(template.source)
         try:
-            program = compile_template(template.source, _SETUP, text)
+            program = compile_template(template.source, SETUP, text)
         except RenderFailure as failure:
             return failure.record
         knows_tools = "tools" in undeclared(text.text)
