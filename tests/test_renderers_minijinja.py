@@ -3,11 +3,13 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from templatelint.renderers import MAX_OUTPUT, RenderFailure
+from templatelint.renderers.constructs import lacking
+from templatelint.syntax import parse
 
 pytest.importorskip("minijinja", reason="needs the extra minijinja")
 
@@ -19,6 +21,9 @@ from templatelint.renderers.minijinja.program import Program
 from templatelint.renderers.minijinja.program import compile_template as compile_as
 from templatelint.renderers.minijinja.rewriting import Edit, Rewritten
 from templatelint.renderers.minijinja.setup import Setup
+
+if TYPE_CHECKING:
+    from program import InProcess
 
 NOW = datetime.fromisoformat("2026-03-02T09:30:00")
 OLDER = json.loads(Path(__file__).with_name("data").joinpath("minijinja", "older_releases.json").read_text("utf-8"))
@@ -200,6 +205,25 @@ def test_a_template_that_does_not_end_ends_with_its_child(source: str, kind: str
 
 def test_it_is_here() -> None:
     assert missing() is None
+
+
+def test_from_the_command_line(tmp_path: Path, cli: InProcess) -> None:
+    (tmp_path / "c.json").write_text('{"d": {"a": 1.0}}')
+    (tmp_path / "t.jinja").write_text("{{ d|tojson }}{{ d }}")
+    ran = cli("render", str(tmp_path / "t.jinja"), "--renderer", "minijinja", "--context", str(tmp_path / "c.json"))
+    assert (ran.code, ran.out) == (0, "{\"a\": 1.0}{'a': 1.0}")
+
+
+def test_what_it_lacks_where_no_case_gets() -> None:
+    source = (
+        "{{ x|center }}{{ x|trim }}{{ x.zfill(1) }}{{ x.strip() }}{{ lipsum() }}{{ x is callable }}{{ x is mapping }}"
+    )
+    assert [lack.construct for lack in lacking("minijinja", parse(source))] == [
+        "filter 'center'",
+        "method '.zfill()'",
+        "function 'lipsum'",
+        "test 'callable'",
+    ]
 
 
 # ------------------------------------------------------------------------------------------ parts
