@@ -8,7 +8,6 @@ reference say the same is the cause.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from templatelint import cases, engines, matrix
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from templatelint.engines import Engine
     from templatelint.matrix import Matrix
-    from templatelint.model import Model, Template
+    from templatelint.model import Case, Model, Template
 
 REFERENCE = "jinja2"
 """The renderer against which the others are held."""
@@ -75,13 +74,12 @@ def examined(observed: Matrix, model: Model, template: Template, engine: Engine,
     return _through(observed, _references(engine, known(engine.renderer)), differing, model, template)
 
 
-def untrimmed(observed: Matrix, model: Model, template: Template) -> Matrix:
-    """With the cells of transformers, and of the same without `trim_blocks` and `lstrip_blocks`, where those matter."""
-    if not _TRIMMABLE.search(template.source):
-        return observed
-    alone = replace(model, templates=(template,), picked=True)
-    references = _references(engines.get("transformers"), (TRIMMED, UNTRIMMED))
-    return _through(observed, references, TRIM_CASES, alone, template)
+def untrimmed(template: Template, running: Iterable[Engine]) -> list[tuple[Engine, Sequence[Case]]]:
+    """What to render, with and without `trim_blocks` and `lstrip_blocks`, where those could matter."""
+    if not _TRIMMABLE.search(template.source) or not any(engine.renderer == REFERENCE for engine in running):
+        return []
+    wanted = [cases.get(case_id) for case_id in TRIM_CASES]
+    return [(reference, wanted) for reference in _references(engines.get("transformers"), (TRIMMED, UNTRIMMED))]
 
 
 def trim_cell(variation: Variation) -> str:

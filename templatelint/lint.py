@@ -166,9 +166,9 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
     reported = _selected(options)
     evaluated = _with_subsumers(reported)
     plan = _plan(evaluated)
-    observed = matrix.observe(unit.model, unit.template, running, [cases.get(case_id) for case_id in plan])
-    if _TRIMMING in {card.id for card in evaluated}:
-        observed = disagreement.untrimmed(observed, unit.model, unit.template)
+    wanted = [cases.get(case_id) for case_id in plan]
+    beside = disagreement.untrimmed(unit.template, running) if _TRIMMING in {card.id for card in evaluated} else []
+    observed = matrix.observe(unit.model, unit.template, running, wanted, beside)
     faults: list[tuple[Card, str, Fault]] = []
     not_run: list[NotRun] = []
     for engine in running:

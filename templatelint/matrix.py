@@ -67,19 +67,28 @@ def observe(
     template: Template,
     engines: Sequence[Engine],
     cases: Sequence[Case],
+    beside: Sequence[tuple[Engine, Sequence[Case]]] = (),
 ) -> Matrix:
     """Render the cases that each engine would serve with this template.
 
     Cases that come to the same request are rendered once: in the client form that an engine is fed anyway, or on
     another day where the template does not ask for the time.
+
+    Args:
+        model: whose template it is.
+        template: the template.
+        engines: who renders all of the cases.
+        cases: what is rendered.
+        beside: further engines, each with cases of its own.
     """
     timeless = not any(name in template.source for name in _CLOCK)
     jobs: dict[tuple[str, str], _Job] = {}
     stands_for: dict[tuple[str, str], tuple[str, str]] = {}
     cells: dict[tuple[str, str], Observation] = {}
     skipped: dict[tuple[str, str], str] = {}
-    for engine in engines:
-        for case in cases:
+    plan = [*((engine, cases) for engine in engines), *beside]
+    for engine, asked in plan:
+        for case in asked:
             job = _job(case, engine)
             chosen = engine.choose(model, job.request)
             if isinstance(chosen, RenderError) and _serves_chat(engine, model, template):
@@ -95,7 +104,7 @@ def observe(
     with suppress(TemplateSyntax):
         parse(template.source)  # once, here: the children inherit the tree, and the rules ask for it later
     grouped = [(name, job) for (_, name), job in jobs.items()]
-    outcome = _run(template, model.tokenizer, engines, grouped, _Extent(_BUDGET))
+    outcome = _run(template, model.tokenizer, [engine for engine, _ in plan], grouped, _Extent(_BUDGET))
     observed = dict(zip(jobs, outcome.observations, strict=True))
     for cell, same in stands_for.items():
         answer = observed[same]
@@ -103,7 +112,7 @@ def observe(
             cells[cell] = answer
         else:
             skipped[cell] = answer
-    return Matrix({case.id: case for case in cases}, outcome.loads, cells, skipped)
+    return Matrix({case.id: case for _, asked in plan for case in asked}, outcome.loads, cells, skipped)
 
 
 def _serves_chat(engine: Engine, model: Model, template: Template) -> bool:

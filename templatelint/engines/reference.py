@@ -53,8 +53,8 @@ class Reference:
     def load(self, template: Template, tokenizer: Tokenizer) -> Loaded | RenderError:
         """The engine's preparation and the other program, or why either has none."""
         loaded = self.engine.load(template, tokenizer)
-        if isinstance(loaded, RenderError):
-            return loaded
+        if isinstance(loaded, RenderError) or (self.engine.renderer == self.renderer and not self.variation.clause):
+            return loaded  # that is the reference already
         try:
             return loaded.through(self.variation.program(template.source))
         except RenderFailure as failure:
