@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _MIB = 1024 * 1024
 _CHUNK = 1 << 20  # bytes a read
 _DRAIN = 1.0  # seconds
+_GATHER = 0.002  # seconds; items come thick and fast, and waking up for each of them costs the children's time
 
 
 @dataclass(frozen=True)
@@ -227,6 +228,7 @@ class _Forked:
                 self._received.end("timeout", f"more than {self._received.limits.wall:g} s")
                 self.kill()
                 break
+            time.sleep(_GATHER)
             chunk = os.read(self._read_end, _CHUNK)
             if not chunk:
                 self._received.died(self._leave())

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from templatelint import cases, engines, matrix
 from templatelint.engines.reference import Reference, named
-from templatelint.renderers.variations import Variation, known
+from templatelint.renderers.variations import Variation, known, pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from templatelint.engines import Engine
+    from templatelint.engines import Engine, Loaded
     from templatelint.matrix import Matrix
-    from templatelint.model import Case, Model, Template
+    from templatelint.model import Case, Model, RenderError, Template
 
 REFERENCE = "jinja2"
 """The renderer against which the others are held."""
@@ -64,14 +64,27 @@ def examined(observed: Matrix, model: Model, template: Template, engine: Engine,
     """With the cells of the engine through the reference, and through its variations where that differs."""
     observed = _through(observed, _references(engine, [Variation()]), case_ids, model, template)
     reference = named(engine.name, Variation())
-    differing = [
+    unexplained = [
         case_id
         for case_id in case_ids
         if prompt(observed, case_id, reference) not in {None, prompt(observed, case_id, engine.name)}
     ]
-    if not differing:
-        return observed
-    return _through(observed, _references(engine, known(engine.renderer)), differing, model, template)
+    for variations in (known(engine.renderer), pairs(engine.renderer)):
+        if unexplained:
+            observed = _through(observed, _references(engine, variations), unexplained, model, template)
+            unexplained = [
+                case_id for case_id in unexplained if cause(observed, case_id, engine.name, engine.renderer) is None
+            ]
+    return observed
+
+
+def cause(observed: Matrix, case_id: str, engine: str, renderer: str) -> Variation | None:
+    """What makes the reference give the engine's prompt; None where nothing known does."""
+    own = prompt(observed, case_id, engine)
+    for variation in (*known(renderer), *pairs(renderer)):
+        if own is not None and prompt(observed, case_id, named(engine, variation)) == own:
+            return variation
+    return None
 
 
 def untrimmed(template: Template, running: Iterable[Engine]) -> list[tuple[Engine, Sequence[Case]]]:
@@ -88,7 +101,8 @@ def trim_cell(variation: Variation) -> str:
 
 
 def _references(engine: Engine, variations: Iterable[Variation]) -> list[Reference]:
-    return [Reference(engine, variation) for variation in variations]
+    loaded: dict[str, Loaded | RenderError] = {}
+    return [Reference(engine, variation, loaded) for variation in variations]
 
 
 def _through(

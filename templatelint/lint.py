@@ -165,6 +165,7 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
     running = _running(options)
     reported = _selected(options)
     evaluated = _with_subsumers(reported)
+    told = {card.id for card in reported}
     plan = _plan(evaluated)
     wanted = [cases.get(case_id) for case_id in plan]
     beside = disagreement.untrimmed(unit.template, running) if _TRIMMING in {card.id for card in evaluated} else []
@@ -186,12 +187,12 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
         for card in evaluated:
             found, gaps = _apply(card, view)
             faults += [(card, engine.name, fault) for fault in found]
-            if view.load_error is None and card in reported:
+            if view.load_error is None and card.id in told:
                 not_run += [NotRun(card.id, unit.ref, f"{engine.name}: {gap}") for gap in gaps]
         if view.load_error is not None:
             not_run.append(NotRun("*", unit.ref, f"{engine.name}: does not load the template"))
     stance = _stance(options, running, observed)
-    kept = [(card, engine, fault) for card, engine, fault in _unsubsumed(faults) if card in reported]
+    kept = [(card, engine, fault) for card, engine, fault in _unsubsumed(faults) if card.id in told]
     findings = [
         _finding(unit, card, merged, hit, _weight(card, merged, {*hit, *_lost_anyway(kept, card, merged)}, stance))
         for card, merged, hit in _merged(kept)

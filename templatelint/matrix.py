@@ -157,7 +157,15 @@ def _as_observation(observed: Observation | str, load_error: RenderError | None)
 
 
 def _job(case: Case, engine: Engine) -> _Job:
-    return _Job(to_form(case.request, case.form or engine.client_form), clock(case))
+    form = case.form or engine.client_form
+    known = _jobs.get((case.id, form))
+    if known is None or known[0] is not case:
+        known = _jobs[case.id, form] = case, _Job(to_form(case.request, form), clock(case))
+    return known[1]
+
+
+# Most templates are asked the same: (case id, client form) → the case, and what becomes of it.
+_jobs: dict[tuple[str, str], tuple[Case, _Job]] = {}
 
 
 @dataclass(frozen=True)

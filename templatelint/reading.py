@@ -41,15 +41,21 @@ def has(prompt: str, case: Case, mark: str) -> bool:
 
 def stretch(prompt: str, case: Case, mark: str) -> Stretch | None:
     """The last place where the message text that carries the mark stands, as far as it arrived unaltered."""
-    found = positions(prompt, case.marks[mark])
+    marked = case.marks[mark]
+    found = _span(prompt, message_text(case, marked), marked)
+    return None if found is None else Stretch(mark, *found)
+
+
+@lru_cache(maxsize=1024)  # many rules ask, for several engines that agree on the prompt
+def _span(prompt: str, text: str, marked: str) -> tuple[int, int] | None:
+    found = positions(prompt, marked)
     if not found:
         return None
-    text = message_text(case, case.marks[mark])
-    inside = text.index(case.marks[mark])
-    start, end = found[-1], found[-1] + len(case.marks[mark])
+    inside = text.index(marked)
+    start, end = found[-1], found[-1] + len(marked)
     start -= common(text[:inside][::-1], prompt[:start][::-1])
-    end += common(text[inside + len(case.marks[mark]) :], prompt[end:])
-    return Stretch(mark, start, end)
+    end += common(text[inside + len(marked) :], prompt[end:])
+    return start, end
 
 
 def message_text(case: Case, mark_text: str) -> str:

@@ -62,7 +62,7 @@ class Source(Lines):
         return self.original(lineno.start) if isinstance(lineno, Spot) else self.start(lineno)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Syntax:
     """A template's source and its tree; whoever compiles the tree leaves it as it is."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from templatelint import disagreement
-from templatelint.disagreement import prompt
+from templatelint.disagreement import cause, prompt
 from templatelint.engines.reference import named
 from templatelint.model import Fault
 from templatelint.reading import around, common
-from templatelint.renderers.variations import Variation, known
+from templatelint.renderers.variations import Variation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,8 @@ def check(view: View) -> Iterator[Fault]:
         own = prompt(view.matrix, case_id, view.engine)
         reference = prompt(view.matrix, case_id, named(view.engine, Variation()))
         if own is not None and reference is not None and own != reference:
-            causes.setdefault(_cause(view, case_id, own), []).append(case_id)
+            found = cause(view.matrix, case_id, view.engine, view.renderer)
+            causes.setdefault(found.clause if found else "", []).append(case_id)
     for clause, case_ids in causes.items():
         own = view.plain(case_ids[0]).prompt or ""
         reference = prompt(view.matrix, case_ids[0], named(view.engine, Variation())) or ""
@@ -43,11 +44,3 @@ def check(view: View) -> Iterator[Fault]:
             cases=tuple(case_ids),
             cause=f"{view.renderer}: {clause}",
         )
-
-
-def _cause(view: View, case_id: str, own: str) -> str:
-    """The respect in which the reference, changed, gives the engine's prompt; empty where no known one does."""
-    for variation in known(view.renderer):
-        if prompt(view.matrix, case_id, named(view.engine, variation)) == own:
-            return variation.clause
-    return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from jinja2 import nodes
@@ -45,7 +46,7 @@ def check(view: View) -> Iterator[Fault]:
         name = (found["name"] or found["function"]) if found else ""
         if error.kind in {"raised", "unsupported"} and name and not _SPECIAL_TOKEN.fullmatch(name):
             seen.setdefault(name, []).append(case.id)
-    names = _Names(syntax)
+    names = _names(syntax)
     for name, case_ids in seen.items():
         needs_tools = all(view.case(case_id).request.tools for case_id in case_ids)
         fact = "is set on some paths only" if name in names.bound else "is defined by neither template nor engine"
@@ -69,6 +70,11 @@ def check(view: View) -> Iterator[Fault]:
             span=names.called[unknown[0]],
             impact="degrades",
         )
+
+
+@lru_cache(maxsize=4)  # the same for all engines
+def _names(syntax: Syntax) -> _Names:
+    return _Names(syntax)
 
 
 class _Names:

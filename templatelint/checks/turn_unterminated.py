@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from templatelint import cases
 from templatelint.checks._markers import PARTS, TURNS
 from templatelint.model import Fault
 from templatelint.reading import around, shortened, spoken, stretch, turns
@@ -53,11 +55,17 @@ def check(view: View) -> Iterator[Fault]:
         return
     eos = view.model.tokenizer.special_tokens.get("eos_token", "")
     for case, prompt in view.rendered(*CASES):
-        fault = _fused(case, prompt) or _unpaired_turn(case, prompt, eos) or _unpaired_part(case, prompt)
+        fault = _fault_in(case.id, prompt, eos)
         if fault is not None:
             marker = _QUOTED.search(fault.cause)
             yield replace(fault, span=view.mention(marker[1] if marker else "messages", "messages"))
             return
+
+
+@lru_cache(maxsize=256)  # engines mostly agree on a prompt
+def _fault_in(case_id: str, prompt: str, eos: str) -> Fault | None:
+    case = cases.get(case_id)
+    return _fused(case, prompt) or _unpaired_turn(case, prompt, eos) or _unpaired_part(case, prompt)
 
 
 def _ends(anatomy: Turns) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from templatelint.model import RenderError
@@ -16,10 +16,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reference:
-    """One engine through transformers' Jinja, or through a variation of that."""
+    """One engine through transformers' Jinja, or through a variation of that.
+
+    Attributes:
+        engine: what prepares requests.
+        variation: what renders them.
+        loaded: template name → what the engine made of it, for all references to this engine that share the dict.
+    """
 
     engine: Engine
     variation: Variation
+    loaded: dict[str, Loaded | RenderError] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -52,7 +59,9 @@ class Reference:
 
     def load(self, template: Template, tokenizer: Tokenizer) -> Loaded | RenderError:
         """The engine's preparation and the other program, or why either has none."""
-        loaded = self.engine.load(template, tokenizer)
+        loaded = self.loaded.get(template.name)
+        if loaded is None:
+            loaded = self.loaded[template.name] = self.engine.load(template, tokenizer)
         if isinstance(loaded, RenderError) or (self.engine.renderer == self.renderer and not self.variation.clause):
             return loaded  # that is the reference already
         try:

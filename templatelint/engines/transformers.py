@@ -237,7 +237,7 @@ def _mappings(values: Any, what: str) -> list[Message] | None:
 def _mapping(value: Any, what: str) -> Message:
     if not isinstance(value, Mapping):
         raise _InvalidRequest(f"{what} is no mapping but {type(value).__name__}")
-    return {key: _plain(item) for key, item in value.items()}
+    return dict(value)
 
 
 def _plain(value: Any) -> Any:
@@ -294,7 +294,7 @@ class _Continued:
             return None
         named = release.continues_fields and isinstance(call.continue_final_message, str)
         name = str(call.continue_final_message) if named else "content"
-        last = messages[-1]
+        last = messages[-1] = _plain(messages[-1])
         value = last.get(name)
         if value is None:
             raise _InvalidRequest(f"the last message has no {name} to continue")

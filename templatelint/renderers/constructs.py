@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from jinja2 import nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
     from templatelint.syntax import Syntax
@@ -65,13 +65,19 @@ EVERYWHERE = Vocabulary(
 
 def lacking(renderer: str, syntax: Syntax) -> Iterator[Lack]:
     """What of the template the renderer of that id lacks, in the order of the text."""
-    own = {node.name for node in syntax.all_nodes if isinstance(node, nodes.Macro)}
-    unusual = [node for node in syntax.all_nodes if _construct(node, EVERYWHERE, own)]
+    own, unusual = _unusual(syntax)
     known = vocabulary(renderer) if unusual else EVERYWHERE  # most templates do without, and it takes time to load
     for node in unusual:
         construct = _construct(node, known, own)
         if construct:
             yield Lack(construct, syntax.span(node))
+
+
+@lru_cache(maxsize=4)  # the same for all renderers
+def _unusual(syntax: Syntax) -> tuple[AbstractSet[str], Sequence[nodes.Node]]:
+    """The macros of a template, and what of it not every renderer has."""
+    own = {node.name for node in syntax.all_nodes if isinstance(node, nodes.Macro)}
+    return own, [node for node in syntax.all_nodes if _construct(node, EVERYWHERE, own)]
 
 
 def _construct(node: nodes.Node, known: Vocabulary, own: AbstractSet[str]) -> str:

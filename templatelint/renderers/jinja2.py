@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, lru_cache
 from io import StringIO
@@ -27,11 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import CodeType, TracebackType
 
-    from templatelint.model import ErrorKind
+    from templatelint.model import ErrorKind, RenderError
 
 Span = tuple[int, int]
 
 _KEPT = 4  # compiled templates; the engines that share one ask for it in a row
+_REMEMBERED = 4_000_000  # characters of variables and prompts of one template
+# what the guarded `dict` and `namespace` of transformers 5.23 could make a difference to
+_GUARDED = re.compile(r"(?<!\w)_\w|\bdict\b")
 
 
 # ------------------------------------------------------------------------------------- what templates see
@@ -212,15 +215,56 @@ def strftime_at(now: datetime | None) -> Callable[[str], str]:
     return strftime_now
 
 
+class _Rendered:
+    """What a template gave for the variables that it has seen: engines prepare many requests alike."""
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[str, datetime | None], str | RenderError] = {}
+        self._asked: tuple[str, datetime | None] | None = None
+        self._room = _REMEMBERED
+
+    def answer(self, variables: Mapping[str, Any], now: datetime | None) -> str | RenderError | None:
+        """What it gave for these, or None."""
+        try:
+            self._asked = repr(variables), now
+        except RecursionError:
+            self._asked = None
+            return None
+        return self._answers.get(self._asked)
+
+    def keep(self, answer: str | RenderError) -> None:
+        """Remember what it gave for the variables that were asked about last, while there is room."""
+        if self._asked is None:
+            return
+        self._room -= len(self._asked[0]) + (len(answer) if isinstance(answer, str) else 0)
+        if self._room > 0:
+            self._answers[self._asked] = answer
+
+
+@dataclass
+class _Written:
+    """What all engines that render a template share of it."""
+
+    syntax: Syntax
+    writer: _Writer
+    code: CodeType
+    _memory: dict[bool, _Rendered] = field(default_factory=dict)
+
+    def rendered(self, restricted: bool) -> _Rendered:
+        """What it gave in the one environment or the other; the same memory where it cannot tell them apart."""
+        guarded = restricted and _GUARDED.search(self.syntax.source) is not None
+        return self._memory.setdefault(guarded, _Rendered())
+
+
 class Compiled:
     """A template ready to render."""
 
-    def __init__(
-        self, syntax: Syntax, writer: _Writer, code: CodeType, environment: ImmutableSandboxedEnvironment
-    ) -> None:
-        self.syntax = syntax
-        self._writer = writer
-        self._template = CompiledTemplate.from_code(environment, code, environment.make_globals(None))
+    def __init__(self, written: _Written, restricted: bool) -> None:
+        env = environment(restricted)
+        self.syntax = written.syntax
+        self._writer = written.writer
+        self._rendered = written.rendered(restricted)
+        self._template = CompiledTemplate.from_code(env, written.code, env.make_globals(None))
         self._places: dict[tuple[CodeType, int], tuple[int, int] | None] = {}
 
     def render(self, variables: Mapping[str, Any], now: datetime | None = None) -> str:
@@ -229,7 +273,16 @@ class Compiled:
         Raises:
             RenderFailure: there is no text.
         """
-        return self.render_with_spans(variables, now)[0]
+        known = self._rendered.answer(variables, now)
+        if known is None:
+            try:
+                known = self.render_with_spans(variables, now)[0]
+            except RenderFailure as failure:
+                known = failure.record
+            self._rendered.keep(known)
+        if isinstance(known, str):
+            return known
+        raise RenderFailure(known.kind, known.message, known.line, known.column)
 
     def render_with_spans(self, variables: Mapping[str, Any], now: datetime | None = None) -> tuple[str, list[Span]]:
         """The text, and the spans of it that transformers takes for the assistant's (`{% generation %}`).
@@ -342,24 +395,22 @@ def compile_template(template: str | Syntax, *, restricted: bool = True) -> Comp
     Raises:
         RenderFailure: `syntax` where transformers cannot compile it; `too-large` where it would take too much.
     """
-    written = _written(template) if isinstance(template, str) else _write(template)
-    return Compiled(*written, environment(restricted))
+    return Compiled(_written(template) if isinstance(template, str) else _write(template), restricted)
 
 
 @lru_cache(_KEPT)
-def _written(source: str) -> tuple[Syntax, _Writer, CodeType]:
-    """What all engines that render the template share of it."""
+def _written(source: str) -> _Written:
     try:
         return _write(parse(source))
     except TemplateSyntax as error:
         raise RenderFailure("syntax", error.message, error.line, error.column) from None
 
 
-def _write(syntax: Syntax) -> tuple[Syntax, _Writer, CodeType]:
+def _write(syntax: Syntax) -> _Written:
     writer = _Writer(environment())  # `dict` and `namespace` are no constants: one code serves both environments
     try:
         writer.visit(syntax.root)
-        return syntax, writer, compile(writer.python(), "<template>", "exec")
+        return _Written(syntax, writer, compile(writer.python(), "<template>", "exec"))
     except TemplateSyntaxError as error:
         blamed = [node for node in walk(syntax.root) if node.lineno is error.lineno]
         offset = syntax.span(blamed[-1])[0] if blamed else syntax.offset_of(error.lineno)

@@ -136,10 +136,9 @@ _SAFE = Variation("joins text marked `safe` with other text unescaped", filters=
 
 
 @cache
-def known(renderer: str) -> tuple[Variation, ...]:
-    """The respects in which that renderer is known to differ, commonest first, then every two of them together."""
-    single = _known(renderer)
-    return (*single, *(_both(one, other) for one, other in combinations(single, 2)))
+def pairs(renderer: str) -> tuple[Variation, ...]:
+    """Every two of the known respects together."""
+    return tuple(_both(one, other) for one, other in combinations(known(renderer), 2))
 
 
 def _both(one: Variation, other: Variation) -> Variation:
@@ -153,7 +152,9 @@ def _both(one: Variation, other: Variation) -> Variation:
     )
 
 
-def _known(renderer: str) -> tuple[Variation, ...]:
+@cache
+def known(renderer: str) -> tuple[Variation, ...]:
+    """The respects in which that renderer is known to differ, commonest first."""
     if renderer == "llama.cpp":
         return (
             Variation("prints none and mappings as nothing, lists without brackets", printed=_printed_by_llamacpp),
