@@ -7,12 +7,12 @@ reference say the same is the cause.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from templatelint import cases, engines, matrix
 from templatelint.engines.reference import Reference, named
 from templatelint.renderers.variations import Variation, known, pairs
+from templatelint.trimming import trimmed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,8 +36,6 @@ COMPARED = (
 TRIMMED = Variation()
 UNTRIMMED = Variation("leaves the newlines and indentation of block tags in", trims=False)
 TRIM_CASES = ("chat-basic", "tools-offer-system")
-# a newline after a tag, or blanks before one on its line, that nothing but the two settings takes away
-_TRIMMABLE = re.compile(r"[^-+][%#]}(?:\r\n|\r|\n)|(?:^|[\r\n])[ \t]+{[%#][^-+]")
 
 
 def doubtful(observed: Matrix, engine: Engine, running: Iterable[Engine]) -> tuple[str, ...]:
@@ -88,8 +86,9 @@ def cause(observed: Matrix, case_id: str, engine: str, renderer: str) -> Variati
 
 
 def untrimmed(template: Template, running: Iterable[Engine]) -> list[tuple[Engine, Sequence[Case]]]:
-    """What to render, with and without `trim_blocks` and `lstrip_blocks`, where those could matter."""
-    if not _TRIMMABLE.search(template.source) or not any(engine.renderer == REFERENCE for engine in running):
+    """What to render, with and without `trim_blocks` and `lstrip_blocks`, where only that tells if they matter."""
+    place = trimmed(template.source)
+    if place is None or place.always or not any(engine.renderer == REFERENCE for engine in running):
         return []
     wanted = [cases.get(case_id) for case_id in TRIM_CASES]
     return [(reference, wanted) for reference in _references(engines.get("transformers"), (TRIMMED, UNTRIMMED))]
