@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import nodes
 
-from templatelint.engines.prepared import Prepared, rendered
-from templatelint.model import ClientForm, Observation, RenderError, Template
+from templatelint.engines.prepared import Prepared, Preparing
+from templatelint.model import ClientForm, RenderError, Template
 from templatelint.renderers import RenderFailure
 
 # not inside `load`: what is imported here, the children of a run inherit
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from templatelint.model import Model, Request, Tokenizer
-    from templatelint.renderers.jinja2 import Compiled
 
 Messages = Sequence[Mapping[str, Any]]
 Format = Callable[[Messages], str]
@@ -67,25 +66,15 @@ class LlamaCppPython:
 
 
 @dataclass(frozen=True)
-class LoadedTemplate:
+class LoadedTemplate(Preparing):
     """A template inside llama-cpp-python.
 
     Attributes:
         format: what writes the prompts instead, for a template that llama-cpp-python knows to the letter.
     """
 
-    compiled: Compiled
     tokenizer: Tokenizer
     format: Format | None
-
-    @property
-    def refusal(self) -> None:
-        """None: what compiles is used."""
-        return
-
-    def render(self, request: Request, now: datetime) -> Observation:
-        """What the model is given to complete, without the BOS that a format leaves to the tokenizer."""
-        return rendered(self.compiled, self.prepare(request, now), now)
 
     def prepare(self, request: Request, now: datetime) -> Prepared | RenderError:  # noqa: ARG002 (others tell the time)
         """The variables (`Jinja2ChatFormatter.__call__`): no special token but two, and none of the request's own."""

@@ -20,11 +20,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from templatelint.engines.prepared import Prepared, rendered
-from templatelint.model import ClientForm, Observation, RenderError, Template
+from templatelint.engines.prepared import Prepared, Preparing
+from templatelint.model import ClientForm, RenderError, Template
 
 # the renderer not inside `load`: what is imported here, the children of a run inherit
 from templatelint.renderers import RenderFailure
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from templatelint.model import Model, Request, Tokenizer
-    from templatelint.renderers import Program
 
 _ROLES = frozenset({"system", "user", "assistant", "tool"})
 _REASONING = ("reasoning_content", "reasoning", "thinking")
@@ -77,24 +76,10 @@ class LmStudio:
 
 
 @dataclass(frozen=True)
-class LoadedTemplate:
+class LoadedTemplate(Preparing):
     """A compiled template and the two tokens it sees."""
 
-    program: Program
     tokens: Mapping[str, str]
-
-    @property
-    def refusal(self) -> None:
-        """None: what compiles is used."""
-        return
-
-    def through(self, program: Program) -> LoadedTemplate:
-        """The same, its requests prepared as before, but rendered by another program of this template."""
-        return replace(self, program=program)
-
-    def render(self, request: Request, now: datetime) -> Observation:
-        """The prompt of `/v1/chat/completions`, or what is not known about it."""
-        return rendered(self.program, self.prepare(request, now), now)
 
     def prepare(self, request: Request, now: datetime) -> Prepared | RenderError:  # noqa: ARG002 (others tell the time)
         """The request as LM Studio's own types hold it."""

@@ -12,11 +12,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from templatelint.engines.prepared import Prepared, rendered
-from templatelint.model import ClientForm, Observation, RenderError, Template
+from templatelint.engines.prepared import Prepared, Preparing
+from templatelint.model import ClientForm, RenderError, Template
 
 # the renderer not inside `load`: what is imported here, the children of a run inherit
 from templatelint.renderers import RenderFailure
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from templatelint.model import Model, Request, Tokenizer
-    from templatelint.renderers import Program
 
 Message = dict[str, Any]
 
@@ -116,31 +115,16 @@ class _InvalidRequest(Exception):
 
 
 @dataclass(frozen=True)
-class LoadedTemplate:
+class LoadedTemplate(Preparing):
     """A template inside mistral.rs.
 
     Attributes:
-        program: compiled.
         source: the template as the model has it, which tells how messages are prepared.
         special_tokens: those that are set.
     """
 
-    program: Program
     source: str
     special_tokens: Mapping[str, str]
-
-    @property
-    def refusal(self) -> None:
-        """None: a template is compiled for each request."""
-        return
-
-    def through(self, program: Program) -> LoadedTemplate:
-        """The same, its requests prepared as before, but rendered by another program of this template."""
-        return replace(self, program=program)
-
-    def render(self, request: Request, now: datetime) -> Observation:
-        """What the model is given to complete, but for the BOS that encoding may add."""
-        return rendered(self.program, self.prepare(request, now), now)
 
     def prepare(self, request: Request, now: datetime) -> Prepared | RenderError:
         """The variables, and what is added for Gemma 4."""

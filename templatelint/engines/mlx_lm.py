@@ -7,7 +7,7 @@ Functions named in brackets are those of `mlx_lm/server.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from templatelint.engines import transformers
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from templatelint.model import Model, Tokenizer
+    from templatelint.renderers import Program
 
 Message = dict[str, Any]
 
@@ -65,9 +66,13 @@ class LoadedTemplate:
         """None: mlx-lm starts with any template."""
         return
 
+    def through(self, program: Program) -> LoadedTemplate:
+        """The same, its requests prepared as before, but rendered by another program of this template."""
+        return replace(self, inner=self.inner.through(program))
+
     def render(self, request: Request, now: datetime) -> Observation:
         """What the model is given to complete."""
-        return rendered(self.inner.compiled, self.prepare(request, now), now)
+        return rendered(self.inner.program, self.prepare(request, now), now)
 
     def prepare(self, request: Request, now: datetime) -> Prepared | RenderError:
         """The call of `apply_chat_template`, always with the generation prompt (`_tokenize`)."""
@@ -86,7 +91,7 @@ class LoadedTemplate:
 
         def finish(text: str) -> str | RenderError:
             """The text, unless the system messages fail on their own: the server caches what they give."""
-            return rendered(self.inner.compiled, alone, now).error or text
+            return rendered(self.inner.program, alone, now).error or text
 
         return Prepared(prepared.variables, finish)
 

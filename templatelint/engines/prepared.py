@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from templatelint.model import Observation, RenderError
 from templatelint.renderers import RenderFailure
@@ -12,6 +12,7 @@ from templatelint.renderers import RenderFailure
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from templatelint.model import Request
     from templatelint.renderers import Program
 
 Finish: TypeAlias = Callable[[str], "str | RenderError"]
@@ -44,3 +45,31 @@ def rendered(program: Program, prepared: Prepared | RenderError, now: datetime) 
         return Observation(error=failure.record)
     prompt = prepared.finish(text)
     return Observation(error=prompt) if isinstance(prompt, RenderError) else Observation(prompt)
+
+
+@dataclass(frozen=True)
+class Preparing:
+    """A template inside an engine that starts with whatever compiles, prepares each request, and has it rendered.
+
+    Attributes:
+        program: the template as compiled.
+    """
+
+    program: Program
+
+    @property
+    def refusal(self) -> None:
+        """None: what compiles is used."""
+        return
+
+    def through(self, program: Program) -> Self:
+        """The same, its requests prepared as before, but rendered by another program of this template."""
+        return replace(self, program=program)
+
+    def render(self, request: Request, now: datetime) -> Observation:
+        """What the model is given to complete, or why there is no such text."""
+        return rendered(self.program, self.prepare(request, now), now)
+
+    def prepare(self, request: Request, now: datetime) -> Prepared | RenderError:
+        """What the template sees, or why the engine rejects the request."""
+        raise NotImplementedError

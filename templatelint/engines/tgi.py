@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from templatelint.engines.prepared import Prepared, rendered
-from templatelint.model import ClientForm, Observation, RenderError, Template
+from templatelint.engines.prepared import Prepared, Preparing
+from templatelint.model import ClientForm, RenderError, Template
 
 # the renderer not inside `load`: what is imported here, the children of a run inherit
 from templatelint.renderers import RenderFailure
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from templatelint.model import Model, Request, Tokenizer
-    from templatelint.renderers import Program
 
 Message = dict[str, str]
 
@@ -96,32 +95,17 @@ class _InvalidRequest(Exception):
 
 
 @dataclass(frozen=True)
-class LoadedTemplate:
+class LoadedTemplate(Preparing):
     """A template inside tgi.
 
     Attributes:
-        program: compiled.
         knows_tools: the template reads `tools`.
         bos_token: None where it is not set, and then none and not undefined for the template; so is eos_token.
     """
 
-    program: Program
     knows_tools: bool
     bos_token: str | None
     eos_token: str | None
-
-    @property
-    def refusal(self) -> None:
-        """None: what compiles is used."""
-        return
-
-    def through(self, program: Program) -> LoadedTemplate:
-        """The same, its requests prepared as before, but rendered by another program of this template."""
-        return replace(self, program=program)
-
-    def render(self, request: Request, now: datetime) -> Observation:
-        """What the model is given to complete."""
-        return rendered(self.program, self.prepare(request, now), now)
 
     def prepare(self, request: Request, now: datetime) -> Prepared | RenderError:  # noqa: ARG002 (others tell the time)
         """The variables, and the cut where the conversation ends with the assistant (`ChatTemplate::apply`)."""

@@ -8,10 +8,10 @@ wherever it was found.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from templatelint.engines.prepared import Prepared, rendered
+from templatelint.engines.prepared import Prepared, Preparing
 from templatelint.engines.transformers import choose_named
 
 # the renderer not inside `load`: what is imported here, the children of a run inherit
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from templatelint.model import ClientForm, Model, Observation, RenderError, Request, Template, Tokenizer
-    from templatelint.renderers import Program
+    from templatelint.model import ClientForm, Model, RenderError, Request, Template, Tokenizer
 
 
 # Options of the call that no template sees.
@@ -66,24 +65,10 @@ class TransformersJs:
 
 
 @dataclass(frozen=True)
-class LoadedTemplate:
+class LoadedTemplate(Preparing):
     """A compiled template and the special tokens it sees."""
 
-    program: Program
     special_tokens: Mapping[str, str]
-
-    @property
-    def refusal(self) -> None:
-        """None: what compiles is used."""
-        return
-
-    def through(self, program: Program) -> LoadedTemplate:
-        """The same, its requests prepared as before, but rendered by another program of this template."""
-        return replace(self, program=program)
-
-    def render(self, request: Request, now: datetime) -> Observation:
-        """What `apply_chat_template(messages, {tokenize: false, ...})` returns for the request."""
-        return rendered(self.program, self.prepare(request, now), now)
 
     def prepare(self, request: Request, now: datetime) -> Prepared | RenderError:  # noqa: ARG002 (others tell the time)
         """The variables of the call: nothing is changed, checked or left out, and what is not known is a variable.

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from templatelint.engines.sglang.detection import ContentFormat
     from templatelint.engines.sglang.protocol import ChatRequest
     from templatelint.model import Model, Tokenizer
+    from templatelint.renderers import Program
 
 
 @dataclass(frozen=True)
@@ -72,11 +73,15 @@ class LoadedTemplate:
         """None: SGLang starts with any template."""
         return
 
+    def through(self, program: Program) -> LoadedTemplate:
+        """The same, its requests prepared as before, but rendered by another program of this template."""
+        return replace(self, inner=self.inner.through(program))
+
     def render(self, request: Request, now: datetime) -> Observation:
         """What the model is given to complete."""
         observation = Observation(error=RenderError("invalid-request", "there are no messages"))
         for prepared in self._attempts(request, now):
-            observation = rendered(self.inner.compiled, prepared, now)
+            observation = rendered(self.inner.program, prepared, now)
             if observation.error is None or observation.error.out_of_budget:
                 break
         if observation.error is not None and self.file is not None:
@@ -86,7 +91,7 @@ class LoadedTemplate:
     def prepare(self, request: Request, now: datetime) -> Prepared | RenderError:
         """The variables of the attempt that gives the prompt, or of the last one where none does."""
         first, *others = self._attempts(request, now)
-        if not others or rendered(self.inner.compiled, first, now).error is None:
+        if not others or rendered(self.inner.program, first, now).error is None:
             return first
         return others[0]
 
