@@ -1,4 +1,4 @@
-"""Cold start of `lint one.jinja` and `--help` against the bare import of the library that everybody needs."""
+"""Cold start of `lint`, `inspect` and `--help` against the bare import of the library that everybody needs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ def main() -> bool:
     names = ("templatelint", "import jinja2.sandbox")
     lint = compare([sys.executable, "-m", "templatelint", "lint", *real_templates(1)], _BARE, rounds=9)
     usage = compare([sys.executable, "-m", "templatelint", "--help"], _BARE, rounds=9)
+    look = compare([sys.executable, "-m", "templatelint", "inspect", *real_templates(1)], _BARE, rounds=9)
     kept = [
         report("cold start of lint one.jinja", names, lint, 4.0),
+        report("cold start of inspect one.jinja", names, look, 5.0),
         report("cold start of --help", names, usage, 1.4),
     ]
     return all(kept)
