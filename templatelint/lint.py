@@ -172,6 +172,9 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
     observed = matrix.observe(unit.model, unit.template, running, wanted, beside)
     faults: list[tuple[Card, str, Fault]] = []
     not_run: list[NotRun] = []
+    if _DISAGREEMENT in told and all(engine.renderer != disagreement.REFERENCE for engine in running):
+        alone = "nothing to compare with: name an engine that renders with Jinja2 beside, as transformers"
+        not_run.append(NotRun(_DISAGREEMENT, unit.ref, alone))
     for engine in running:
         adapted: Mapping[str, str] = {}
         if accommodation.suspicious(observed, engine.name):
@@ -183,7 +186,16 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
             doubtful = disagreement.doubtful(observed, engine, running)
             if doubtful:
                 observed = disagreement.examined(observed, unit.model, unit.template, engine, doubtful)
-        view = View(engine.name, engine.renderer, engine.client_form, unit.model, unit.template, observed, adapted)
+        view = View(
+            engine.name,
+            engine.renderer,
+            engine.client_form,
+            unit.model,
+            unit.template,
+            observed,
+            adapted,
+            engine.always_cues,
+        )
         for card in evaluated:
             found, gaps = _apply(card, view)
             faults += [(card, engine.name, fault) for fault in found]
@@ -286,7 +298,8 @@ def _stance(options: Options, running: Sequence[Engine], observed: matrix.Matrix
     needs = set(options.needs) if options.needs is not None else set(ALWAYS_ON)
     if options.needs is None and _shows_tools(observed):
         needs.add("tools")
-    return Stance(needs, {engine.name for engine in running}, bool(options.engines), options.needs is not None)
+    named = bool(options.engines) and "all" not in options.engines
+    return Stance(needs, {engine.name for engine in running}, named, options.needs is not None)
 
 
 def _shows_tools(observed: matrix.Matrix) -> bool:

@@ -36,6 +36,7 @@ class View:
         renderer: the id of its Jinja implementation.
         client_form: the form in which it is fed requests.
         adapted: case id → the variant of it in which this template can be judged; cases are looked up by the plain id.
+        always_cued: the engine asks for the generation prompt whatever a request says; `+nogen` shows nothing there.
         missed: cells without text that a check passed over; the pipeline reports them.
     """
 
@@ -46,6 +47,7 @@ class View:
     template: Template
     matrix: Matrix = field(repr=False)
     adapted: Mapping[str, str] = field(default_factory=dict, repr=False)
+    always_cued: bool = False
     missed: list[NoText] = field(default_factory=list, repr=False)
 
     # ------------------------------------------------------------------------------------- the cells

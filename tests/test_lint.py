@@ -193,3 +193,30 @@ def test_many_lacking_constructs_are_one_finding() -> None:
     report = _lint(source)
     assert [finding.rule for finding in report.findings if finding.severity == "warning"] == ["TL002"]
     assert "and 297 more" in report.findings[0].message
+
+
+@pytest.mark.parametrize("engine", ["mlx-lm", "llama-cpp-python", "mistral.rs", "tgi"])
+def test_an_engine_that_always_asks_for_the_cue_is_not_blamed_on_the_template(engine: str) -> None:
+    open_thought = TOOLS + CALLS.replace(
+        "<|im_start|>assistant\n{% endif %}", "<|im_start|>assistant\n<think>\n{% endif %}"
+    )
+    assert "<think>" in open_thought
+    report = lint([_model(("default", open_thought))], Options(engines=(engine,), select=("TL501", "TL503")))
+    assert not report.findings
+    assert {gap.rule for gap in report.not_run} == {"TL501", "TL503"}
+
+
+@pytest.mark.parametrize("engine", ["mlx-lm", "llama-cpp-python", "mistral.rs", "tgi"])
+def test_what_refuses_all_chat_is_told_where_the_cue_cannot_be_left_out(engine: str) -> None:
+    report = lint([_model(("default", "{{ raise_exception('never') }}"))], Options(engines=(engine,)))
+    assert "error TL113" in _found(report)
+
+
+def test_a_fault_of_one_among_all_engines_is_a_warning() -> None:
+    lost_on_llama_cpp = (
+        "{% for m in messages %}{% if m.role == 'system' %}{{ m.content }}{% continue %}{% endif %}"
+        "<{{ m.role }}>{{ m.content }}</s>{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
+    )
+    for engines, expected in ((("all",), "warning"), (("llama.cpp",), "error")):
+        report = lint([_model(("default", lost_on_llama_cpp))], Options(engines=engines, select=("TL101",)))
+        assert {finding.severity for finding in report.findings} == {expected}

@@ -27,10 +27,12 @@ CASES = (
 
 def check(view: View) -> Iterator[Fault]:
     """Take what cells ran into, then what the tree holds besides."""
+    told: list[str] = []  # of renderers that tell no lines, the messages must do
     reached: dict[str, list[tuple[Case, RenderError]]] = {}
     lines: set[int | None] = set()
     for case, error in view.failures():
         lines.add(error.line)
+        told += [error.message] if error.line is None else []
         if error.kind == "unsupported":
             reached.setdefault(error.message, []).append((case, error))
     for message, cells in reached.items():
@@ -43,14 +45,15 @@ def check(view: View) -> Iterator[Fault]:
             span=view.span_of(cells[0][1]),
             need="tools" if with_tools else None,
         )
-    yield from _unreached(view, lines)
+    yield from _unreached(view, lines, " ".join(told))
 
 
-def _unreached(view: View, lines: set[int | None]) -> Iterator[Fault]:
+def _unreached(view: View, lines: set[int | None], told: str) -> Iterator[Fault]:
     """One fault for all constructs that no failure points at, each named once."""
     found: dict[str, tuple[int, int]] = {}
     for lack in lacking(view.renderer, view.syntax):
-        if view.template.lines.line_of(lack.span[0])[0] not in lines:
+        name = view.template.source[slice(*lack.span)]
+        if view.template.lines.line_of(lack.span[0])[0] not in lines and name not in told:
             found.setdefault(lack.construct, lack.span)
     if found:
         listed = ", ".join(list(found)[:_LISTED]) + (

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from templatelint.model import Fault
 from templatelint.reading import shortened, stretch, turns
+from templatelint.view import NoText
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,8 @@ CASES = (
 
 def check(view: View) -> Iterator[Fault]:
     """Compare what follows the last user text with what stands before an assistant's text in the history."""
+    if view.always_cued:
+        raise NoText("chat-basic+nogen", f"{view.engine} always asks for the generation prompt")
     case, prompt, bare = view.case("chat-basic"), view.prompt("chat-basic"), view.prompt("chat-basic+nogen")
     if _adds(prompt, bare):
         yield from _lost_with_tools(view)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from templatelint.cases import snapshots
 from templatelint.model import Case, Fault
 from templatelint.reading import around, common, has, stretch, turns
+from templatelint.view import NoText
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +31,10 @@ CASES = ("chat-turns", "chat-basic", "chat-basic+nogen", *(case_id for step in _
 
 def check(view: View) -> Iterator[Fault]:
     """Compare each snapshot of a growing history with a later one."""
+    if view.always_cued:
+        raise NoText("chat-basic+nogen", f"{view.engine} always asks for the generation prompt")
     if _always_cued(view):
-        return  # some engines ask for the cue whatever the request says, and it need not come back in the history
+        return  # the template writes it whatever the request says, and it need not come back in the history
     found: dict[str, tuple[str, str, float, str]] = {}
     for earlier, later in _STEPS:
         if not view.renders(earlier) or not view.renders(later):

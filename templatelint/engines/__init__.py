@@ -68,6 +68,11 @@ class Engine(Protocol):
         """The form in which its clients pass requests."""
         ...
 
+    @property
+    def always_cues(self) -> bool:
+        """Whether it asks for the generation prompt whatever the request says."""
+        ...
+
     def choose(self, model: Model, request: Request) -> Template | RenderError:
         """The template of the model that serves the request, or why there is none."""
         ...

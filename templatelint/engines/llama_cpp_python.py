@@ -40,6 +40,7 @@ class LlamaCppPython:
     version: str = "0.3.35"
     emulated: bool = False
     client_form: ClientForm = "wire"
+    always_cues: bool = True
 
     def choose(self, model: Model, request: Request) -> Template | RenderError:  # noqa: ARG002 (it never matters)
         """The default template; others only where `chat_format` names them."""

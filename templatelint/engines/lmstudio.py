@@ -53,6 +53,7 @@ class LmStudio:
     renderer: str = "hf-jinja"
     emulated: bool = False
     client_form: ClientForm = "wire"
+    always_cues: bool = True
 
     def choose(self, model: Model, request: Request) -> Template | RenderError:
         """The default template; which of several LM Studio takes is not known."""

@@ -49,6 +49,7 @@ class MistralRs:
     version: str = "9e922623f (2026-08-22)"
     emulated: bool = True
     client_form: ClientForm = "wire"
+    always_cues: bool = True
 
     def choose(self, model: Model, request: Request) -> Template | RenderError:
         """Of a list of named templates `tool_use` where there are tools, which must exist then, else `default`."""

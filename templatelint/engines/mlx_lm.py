@@ -33,6 +33,7 @@ class MlxLm:
     version: str = "0.32.2"
     emulated: bool = False
     client_form: ClientForm = "wire"
+    always_cues: bool = True
 
     def choose(self, model: Model, request: Request) -> Template | RenderError:
         """What transformers chooses; tools that are an empty list are none."""

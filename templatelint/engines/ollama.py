@@ -41,6 +41,7 @@ class Ollama:
     version: str = "fb3076099 (2026-08-21)"
     emulated: bool = True
     client_form: ClientForm = "wire"
+    always_cues: bool = True
 
     def choose(self, model: Model, request: Request) -> Template | RenderError:
         """What llama-server chooses, where Ollama leaves the choice to it; tools depend on the default template."""

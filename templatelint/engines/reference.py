@@ -53,6 +53,11 @@ class Reference:
         """The engine's."""
         return self.engine.client_form
 
+    @property
+    def always_cues(self) -> bool:
+        """The engine's."""
+        return self.engine.always_cues
+
     def choose(self, model: Model, request: Request) -> Template | RenderError:
         """As the engine does."""
         return self.engine.choose(model, request)

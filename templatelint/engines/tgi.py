@@ -59,6 +59,7 @@ class Tgi:
     version: str = "db931fcf (2026-01-08)"
     emulated: bool = True
     client_form: ClientForm = "wire"
+    always_cues: bool = True
 
     def choose(self, model: Model, request: Request) -> Template | RenderError:
         """`default`, whatever the request has."""
@@ -157,11 +158,11 @@ def _calls_only(message: Mapping[str, Any]) -> bool:
 
 def _part(part: Any) -> str:
     kind = part.get("type") if isinstance(part, Mapping) else None
-    if kind == "text" and isinstance(part["text"], str):
+    if kind == "text" and isinstance(part.get("text"), str):
         return str(part["text"])
-    if kind == "image_url" and isinstance(part["image_url"], Mapping):
+    if kind == "image_url" and isinstance(part.get("image_url"), Mapping):
         return f"![]({part['image_url'].get('url')})"
-    raise _InvalidRequest("a part of the content is neither text nor image_url")
+    raise _InvalidRequest("a part of the content holds neither text nor image_url")
 
 
 def _call(given: Any) -> dict[str, Any]:

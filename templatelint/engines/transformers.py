@@ -56,6 +56,7 @@ class Transformers:
     renderer: str = "jinja2"
     emulated: bool = False
     client_form: ClientForm = "native"
+    always_cues: bool = False
 
     @property
     def version(self) -> str:

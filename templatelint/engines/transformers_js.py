@@ -50,6 +50,7 @@ class TransformersJs:
     renderer: str = "hf-jinja"
     emulated: bool = False
     client_form: ClientForm = "native"
+    always_cues: bool = False
 
     def choose(self, model: Model, request: Request) -> Template | RenderError:
         """`tool_use` where the request has tools (an empty list counts), else `default` (`get_chat_template`)."""

@@ -26,6 +26,7 @@ class LlamaCpp:
     version: str = BUILD
     emulated: bool = True
     client_form: ClientForm = "wire"
+    always_cues: bool = False
 
     def choose(self, model: Model, request: Request) -> Template | RenderError:
         """`tool_use` for a request with tools where it parses, else `default`; other names are never looked at."""

@@ -32,6 +32,7 @@ class SGLang:
     version: str = "0.5.23"
     emulated: bool = False
     client_form: ClientForm = "wire"
+    always_cues: bool = False
 
     def choose(self, model: Model, request: Request) -> Template | RenderError:  # noqa: ARG002 (it never matters)
         """The first template of the model, whatever its name, unless SGLang renders it by other means.

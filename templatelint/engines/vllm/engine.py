@@ -27,6 +27,7 @@ class Vllm:
     version: str = "0.33.0"
     emulated: bool = False
     client_form: ClientForm = "wire"
+    always_cues: bool = False
 
     def choose(self, model: Model, request: Request) -> Template | RenderError:
         """As transformers does, unless vLLM reads no template of the model, or has none for tools."""
