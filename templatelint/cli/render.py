@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from templatelint.cli.prompts import Asked, Cell
     from templatelint.cli.real import RealPlan
+    from templatelint.cli.references import Read
     from templatelint.engines import Engine
     from templatelint.model import Model, Request
 
@@ -112,10 +113,7 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
         bos_token=flags.bos_token if flags.bos_token is not None else config.bos_token,
         eos_token=flags.eos_token if flags.eos_token is not None else config.eos_token,
     )
-    for row in read.unreadable:
-        session.error(row.message, row.help)
-    for remark in read.remarks():
-        session.note(f"{remark.ref}: {remark.text}")
+    _tell(session, read, flags)
     failed = withheld = 0
 
     def counted() -> Iterator[Cell]:
@@ -180,6 +178,21 @@ def _batches(asked: Sequence[Asked]) -> Iterator[list[Asked]]:
         batch.append(item)
     if batch:
         yield batch
+
+
+def _tell(session: Session, read: Read, flags: _Flags) -> None:
+    """Say what the references gave besides templates, and what `all` does not stand for here."""
+    from templatelint.engines import ENGINES
+
+    for row in read.unreadable:
+        session.error(row.message, row.help)
+    if not flags.renderer:  # the remarks are about tokens, which a renderer alone takes from --context
+        for remark in read.remarks():
+            session.note(f"{remark.ref}: {remark.text}")
+    if "all" in flags.engine:
+        for name, entry in ENGINES.items():
+            if why_not := entry.why_not:
+                session.note(f"not run: {name}: {why_not}")
 
 
 def _plan(flags: _Flags) -> _Plan:

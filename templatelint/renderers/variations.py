@@ -120,6 +120,13 @@ def _printed_by_minijinja(value: Any) -> Any:
     return "none" if value is None else value
 
 
+def _tgi_json(value: Any, indent: int | None = None) -> str:
+    import json
+
+    text = json.dumps(value, ensure_ascii=False, indent=indent, sort_keys=True, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").replace("'", "\\u0027")
+
+
 def _first_newline_lost(source: str) -> str:
     return source.removeprefix("\n")
 
@@ -178,6 +185,7 @@ def known(renderer: str) -> tuple[Variation, ...]:
         return (
             Variation("leaves the newlines and indentation of block tags in", trims=False),
             Variation("prints true, false and none in lower case", printed=_printed_by_minijinja),
+            Variation("writes JSON compact, with sorted keys and escaped `<`, `>`, `&`", filters={"tojson": _tgi_json}),
             _SAFE,
         )
     return ()
