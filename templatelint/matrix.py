@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from templatelint import bounded
 from templatelint.cases import FIXED_NOW, clock, to_form
+from templatelint.errors import TemplatelintError
 from templatelint.model import ErrorKind, Observation, RenderError, Request
 from templatelint.syntax import TemplateSyntax, parse
 
@@ -133,7 +134,11 @@ def observe_requests(
     requests: Sequence[Request],
     now: datetime = FIXED_NOW,
 ) -> list[tuple[Template | None, Observation]]:
-    """Render requests as they are, each through the template that the engine chooses for it."""
+    """Render requests as they are, each through the template that the engine chooses for it.
+
+    Raises:
+        TemplatelintError: what the engine runs on does not work any more.
+    """
     chosen = [engine.choose(model, request) for request in requests]
     results: list[tuple[Template | None, Observation]] = [
         (None, Observation(error=choice)) if isinstance(choice, RenderError) else (choice, Observation())
@@ -145,6 +150,8 @@ def observe_requests(
             continue
         jobs = [(engine.name, _Job(requests[row], now)) for row in rows]
         outcome = _run(template, model.tokenizer, [engine], jobs, _Extent(refused=True))
+        if engine.name in outcome.lost:
+            raise TemplatelintError(f"engine {engine.name} cannot go on: {outcome.lost[engine.name]}")
         for row, observed in zip(rows, outcome.observations, strict=True):
             results[row] = (template, _as_observation(observed, outcome.loads.get(engine.name)))
     return results
@@ -183,8 +190,17 @@ class _Extent:
 
 @dataclass(frozen=True)
 class _Outcome:
+    """What a run gave.
+
+    Attributes:
+        loads: engine → None, or why it does not load the template.
+        observations: of the jobs, in their order; for one that was not tried, why.
+        lost: engine → what it runs on that does not work any more, as a clause; its further jobs were not tried.
+    """
+
     loads: Mapping[str, RenderError | None]
     observations: Sequence[Observation | str]
+    lost: Mapping[str, str]
 
 
 def _run(
@@ -199,17 +215,21 @@ def _run(
     answers = _answers(partial(_render_all, template, tokenizer, each, extent), engines)
     loads: dict[str, RenderError | None] = {}
     observations: list[Observation | str] = []
+    gone: dict[str, str] = {}
     for engine in engines:
         items, stop = answers[engine.name]
+        if items and isinstance(items[-1], str):
+            gone[engine.name] = items.pop()
         left: Iterator[Any] = iter(items)
         pending = None if stop is None else RenderError(_STOPPED[stop.kind], stop.message)
         answer: Any = next(left, _ENDED)
-        if answer is _ENDED:  # the child ended while the engine was loading the template
+        if answer is _ENDED:  # the child, or what the engine runs on, ended while it was loading the template
             loads[engine.name], pending = pending, None
         else:
             loads[engine.name] = _error(answer)
         refused = loads[engine.name] is not None and not _renders_refused(loads[engine.name], extent)
         lost = f"not tried: an earlier cell {'ran out of budget' if stop is None else f'ended with: {stop.message}'}"
+        lost = gone.get(engine.name, lost)
         for _ in each[engine.name]:
             if refused:
                 observations.append(f"{engine.name} does not load the template")
@@ -220,7 +240,7 @@ def _run(
                 pending = None
             else:
                 observations.append(lost)
-    return _Outcome(loads, observations)
+    return _Outcome(loads, observations, gone)
 
 
 def _answers(
@@ -264,10 +284,16 @@ def _render_all(
     extent: _Extent,
     engines: Sequence[Engine],
 ) -> Iterator[Any]:
-    """In the child: (engine's index, item) for each item of each engine in turn, then (index, done)."""
+    """In the child: (engine's index, item) for each item of each engine in turn, then (index, done).
+
+    Where what an engine runs on does not work any more, its last item is a text that says so.
+    """
     for index, engine in enumerate(engines):
-        for item in _render_in(engine, template, tokenizer, jobs[engine.name], extent):
-            yield index, item
+        try:
+            for item in _render_in(engine, template, tokenizer, jobs[engine.name], extent):
+                yield index, item
+        except TemplatelintError as error:  # nothing is wrong with the template, nor with what the engine makes of it
+            yield index, error.message
         yield index, _DONE
 
 

@@ -4,6 +4,7 @@ import gc
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ import pytest
 from jinja2.filters import FILTERS as JINJA2_FILTERS
 from jinja2.tests import TESTS as JINJA2_TESTS
 from npm import needs_node, needs_package
+from program import environment
 from reference import every, real_templates
 
 from templatelint import bounded, cases, matrix
@@ -44,7 +46,7 @@ MEMORY = (
 @pytest.fixture(scope="module", autouse=True)
 def _node_at_hand() -> Program | None:
     """Keeps one node running for all renders."""
-    return None if installed.missing() else hf_jinja.compile_template("")
+    return None if hf_jinja.missing() else hf_jinja.compile_template("")
 
 
 def _outcome(source: str, variables: Mapping[str, Any] | None = None) -> str | RenderError:
@@ -364,7 +366,7 @@ def test_the_package_may_read_nothing_and_sees_little_of_the_environment(
 
 @needs_node
 def test_a_package_that_does_not_run_is_no_fault_of_a_template(tmp_path: Path) -> None:
-    with pytest.raises(NodeFailed, match=r"ended with status 1 as it started with .*index\.js$"):
+    with pytest.raises(NodeFailed, match=r"^node at .* ends with status 1 as it starts with .*index\.js$"):
         _render(_node(tmp_path, "throw new Error('broken')"))
 
 
@@ -376,6 +378,178 @@ def test_another_node_answers_after_one_has_ended(tmp_path: Path) -> None:
         with pytest.raises(Died):
             _render(mortal)
     assert mortal.ask('{"source": ""}') == {}
+
+
+@needs_node
+def test_a_package_that_loads_and_does_not_render_is_not_here(tmp_path: Path) -> None:
+    folder = _fake(tmp_path, module="export class Environment {}\nexport class Template {}").resolve()
+    runtime = installed.node()
+    assert runtime is not None
+    lack = node.unfit(runtime, installed.Package(folder, "1.2.3", folder / "dist" / "index.js"))
+    assert lack == f"node at {runtime} does not render with {folder / 'dist' / 'index.js'}"
+
+
+# ---------------------------------------------------------------------------------------- a node that is none
+
+# what stands in for node, and what is said of it
+SCRIPTS = {
+    "exit 3": "ends with status 3 as it starts with MODULE",
+    "exit 9": "ends with status 9 as it starts with MODULE",
+    "sleep 1000": "does not answer within 0.5 s",
+    "sleep 1000 & wait": "does not answer within 0.5 s",
+    "sleep 1000 & exit 3": "does not answer within 0.5 s",  # what it left holds the pipe
+    "exec cat /dev/zero": "answers with something else than JSON objects",
+    "while :; do echo garbage; done": "answers with something else than JSON objects",
+    "echo '[1,2]'; cat": "answers with something else than JSON objects",
+    "echo null; cat": "answers with something else than JSON objects",
+    "printf '\\377\\376\\n'; sleep 1000": "answers with something else than JSON objects",
+    "echo '{}'; cat": "does not run MODULE",
+    """echo '{"ready":true}'; cat""": "does not run MODULE",
+    """echo '{"ready":true}'; sleep 1000""": "does not answer within 0.5 s",
+    """echo '{"ready":true}'; read line; exit 1""": "ends with status 1 as it starts with MODULE",
+    """echo '{"ready":true}'; while read line; do echo '{}'; done""": "does not render with MODULE",
+}
+
+if shutil.which("setsid"):
+    SCRIPTS["setsid sleep 5"] = "does not answer within 0.5 s"  # out of reach, and no reason to wait
+
+stands_in = pytest.mark.skipif(os.name == "nt", reason="the stand-ins for node are shell scripts")
+
+
+@pytest.fixture
+def stand_in(bare: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A script in the place of the only node, with a package that it should run; `$0.started` lists its sessions."""
+    monkeypatch.setattr(node, "_HANDSHAKE", 0.5)
+    _fake(bare / "packages")
+    monkeypatch.setenv(installed.NODE_MODULES, str(bare / "packages"))
+    return bare / "prefix" / "bin" / "node"
+
+
+def _put(script: Path, body: str, interpreter: str = "/bin/sh") -> None:
+    head = f"#!{interpreter}\nPATH=/usr/bin:/bin\n" + 'echo $$ >> "$0.started"\n'
+    script.write_text(head + body + "\n", encoding="utf-8")
+
+
+def _wait_for_the_end(script: Path) -> None:
+    """Returns when nothing runs that the script has started, except what left its sessions."""
+    sessions = script.with_name("node.started").read_text("ascii").split()
+    deadline = time.monotonic() + 20
+    while any(state != "Z" and session in sessions for state, session in _states()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _states() -> Iterator[tuple[str, str]]:
+    """State and session of every process, where they can be looked up."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            state, _, _, session, *_ = (folder / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+        except OSError:
+            continue
+        yield state, session
+
+
+@stands_in
+@pytest.mark.parametrize("body", SCRIPTS)
+def test_a_node_that_does_not_work_is_not_here_and_nothing_is_left_of_it(stand_in: Path, body: str) -> None:
+    _put(stand_in, body)
+    package = installed.package()
+    assert package is not None
+    assert hf_jinja.missing() == f"node at {stand_in} {SCRIPTS[body].replace('MODULE', str(package.module))}"
+    _wait_for_the_end(stand_in)
+
+
+@stands_in
+def test_a_node_that_the_system_does_not_start_is_not_here(stand_in: Path) -> None:
+    _put(stand_in, "", interpreter="/nonexistent")
+    assert hf_jinja.missing() == f"node at {stand_in} does not start: no such file or directory"
+
+
+@stands_in
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, -signal.SIGINT), (signal.SIGTERM, 128 + signal.SIGTERM)])
+def test_a_signal_ends_a_node_that_hangs_too(stand_in: Path, number: int, code: int) -> None:
+    # a moment later than needed, when the process that is to get the signal knows of the script's
+    _put(stand_in, 'sleep 0.3; touch "$0.hangs"; sleep 1000')
+    program = "from templatelint.renderers.hf_jinja import node, missing; node._HANDSHAKE = 60; missing()"
+    with subprocess.Popen([sys.executable, "-c", program], env=environment(), stderr=subprocess.DEVNULL) as started:
+        while not stand_in.with_name("node.hangs").exists():
+            assert started.poll() is None
+            time.sleep(0.05)
+        started.send_signal(number)
+    assert started.returncode == code
+    _wait_for_the_end(stand_in)
+
+
+@stands_in
+def test_only_a_command_that_would_use_node_starts_it(stand_in: Path, folder: Path, cli: InProcess) -> None:
+    _put(stand_in, "exit 3")
+    begun = stand_in.with_name("node.started")
+    for command in ("lint", "inspect", "render"):
+        ran = cli(command, str(folder / "chat_template.jinja"))
+        assert (ran.code, ran.err) == (0, "")
+        assert not begun.exists(), command
+    listed = cli("engines")
+    assert f"not here: node at {stand_in} ends with status 3" in listed.out
+    attempts = begun.read_text("ascii")
+    cli("engines")
+    assert begun.read_text("ascii") == attempts
+
+
+@stands_in
+def test_a_node_that_does_not_work_is_named_and_the_other_engines_go_on(
+    stand_in: Path, folder: Path, cli: InProcess
+) -> None:
+    _put(stand_in, "exit 3")
+    template = str(folder / "chat_template.jinja")
+    for command in ("lint", "inspect"):
+        ran = cli(command, template, "--engine", "all", "--output-format", "json")
+        assert (ran.code, ran.err) == (0, "")
+        reasons = " ".join(str(gap) for gap in json.loads(ran.out)["not_run"])
+        assert reasons.count(f"node at {stand_in} ends with status 3") == 2
+        ran = cli(command, template, "--engine", "transformers.js")
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err.startswith(f"error: engine transformers.js cannot be used here: node at {stand_in} ends with")
+        assert ran.err.count("\n") == 2
+
+
+# what the package's node does once a file is there that stops it
+STOPS = {"exit 3": "ends with status 3 as it starts", "echo garbage; cat": "answers with something else than JSON"}
+
+
+@needs_package
+@stands_in
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("body", STOPS)
+def test_a_node_that_stops_working_is_no_fault_of_the_template(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: InProcess, body: str
+) -> None:
+    package = installed.package()
+    assert package is not None
+    monkeypatch.setenv(installed.NODE_MODULES, str(package.folder.parent.parent))
+    stand_in = tmp_path / "bin" / "node"
+    stand_in.parent.mkdir()
+    _put(stand_in, f'[ -e "$0.broken" ] && {{ {body}; }}\nexec {installed.node()} "$@"')
+    stand_in.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{stand_in.parent}:{os.environ['PATH']}")
+    assert hf_jinja.missing() is None
+    stand_in.with_name("node.broken").touch()
+    Path("c.json").write_text("{}", encoding="utf-8")
+    names = "transformers,transformers.js,lmstudio"
+    ran = cli("lint", "chat_template.jinja", "--engine", names, "--output-format", "json")
+    report = json.loads(ran.out)
+    assert (ran.code, ran.err, report["findings"]) == (0, "", [])
+    for engine in ("transformers.js", "lmstudio"):
+        assert any(f"{engine}: node at {stand_in} {STOPS[body]}" in gap["why"] for gap in report["not_run"])
+    ran = cli("inspect", "chat_template.jinja", "--engine", "transformers.js", "--output-format", "json")
+    assert (ran.code, ran.err) == (0, "")
+    assert f"node at {stand_in} {STOPS[body]}" in ran.out
+    for arguments, who in (
+        (("--engine", "lmstudio"), "engine lmstudio"),
+        (("--renderer", "hf-jinja", "--context", "c.json"), "renderer hf-jinja"),
+    ):
+        ran = cli("render", "chat_template.jinja", *arguments)
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err.startswith(f"error: {who} cannot go on: node at {stand_in} {STOPS[body]}")
 
 
 def _renderings(sources: list[str]) -> Iterator[Any]:

@@ -37,18 +37,26 @@ def check(name: str) -> None:
 
 
 def render(name: str, template: Template, variables: Mapping[str, Any], now: datetime) -> Observation:
-    """What that renderer makes of the template with these variables, in a bounded child."""
+    """What that renderer makes of the template with these variables, in a bounded child.
+
+    Raises:
+        TemplatelintError: what the renderer runs on does not work any more.
+    """
     items, stop = bounded.run(_render, _RENDERERS[name], template.source, variables, now)
     if stop is not None:
         return Observation(error=RenderError("timeout" if stop.kind == "timeout" else "too-large", stop.message))
-    prompt, error = items[0]
+    prompt, error, *lost = items[0]
+    if lost:
+        raise TemplatelintError(f"renderer {name} cannot go on: {lost[0]}")
     return Observation(prompt, None if error is None else RenderError(*error))
 
 
 def _render(module: str, source: str, variables: Mapping[str, Any], now: datetime) -> Iterator[Any]:
-    """In the child: one item, the prompt or the error."""
+    """In the child: one item, the prompt and the error, and what does not work any more where there is neither."""
     try:
         yield [import_module(module).compile_template(source).render(variables, now), None]
     except RenderFailure as failure:
         record = failure.record
         yield [None, [record.kind, record.message, record.line, record.column]]
+    except TemplatelintError as lost:
+        yield [None, None, lost.message]

@@ -53,7 +53,7 @@ def compile_template(source: str) -> Program:
 
     Raises:
         RenderFailure: the package does not parse it: `unsupported` where jinja2 does, else `syntax`.
-        TemplatelintError: node or the package is not to be found.
+        TemplatelintError: node or the package is not to be found, or does not work.
     """
     node = shared()
     _asked(node, {"source": source}, source)

@@ -85,7 +85,7 @@ const grown = new Map([
 function failure(error, late) {
   if (late) return ["timeout", `more than ${patience / 1000} s`];
   if (error instanceof RangeError && grown.has(error.message)) return ["too-large", grown.get(error.message)];
-  if (error instanceof Refusal) return ["refused", error.message];
+  if (error instanceof Refusal) return ["refused", error.message.slice(0, Number(longest))];
   const kind = compiling ? "syntax" : "raised";
   if (/^(Break|Continue)Control$/.test(error.constructor.name)) return [kind, "break or continue outside a loop"];
   const plain = error.name === "Error" || error.name === "SyntaxError"; // the library's own words
