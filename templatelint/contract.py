@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from templatelint.errors import clip
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -36,12 +38,30 @@ class Term:
 def contract(capabilities: Mapping[str, Capabilities]) -> tuple[Term, ...]:
     """The terms that hold on at least one engine; engines of which nothing is known have no say."""
     known = {engine: facts for engine, facts in capabilities.items() if facts.loads}
-    found = []
+    found = _no_chat(known)
     for name, text, holds in _TERMS:
         engines = tuple(engine for engine, facts in known.items() if holds(facts))
         if engines:
             found.append(Term(name, text, engines, len(engines) == len(known)))
     return tuple(found)
+
+
+def _no_chat(known: Mapping[str, Capabilities]) -> list[Term]:
+    """Where nothing is answered, or no plain chat: what is said there, each once."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for engine, facts in known.items():
+        fails = _FAILS.get(facts.chat or "")
+        if fails is not None:
+            which = ("no-requests", "every request") if not facts.prompts else ("no-chat", "plain chat")
+            name, text = which[0], f"{which[1]} {fails}: {clip(facts.errors.get('chat', ''), _WORDS)}"
+            groups.setdefault((name, text), []).append(engine)
+    ordered = sorted(groups.items(), key=lambda group: group[0][0] != "no-requests")
+    return [Term(name, text, tuple(engines), len(engines) == len(known)) for (name, text), engines in ordered]
+
+
+# what becomes of plain chat → in words
+_FAILS = {"refused": "is refused", "raises": "makes the template raise", "over budget": "is too much to render"}
+_WORDS = 200  # characters of what a template says
 
 
 def _is(fact: str, *words: str | bool) -> _Holds:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from templatelint.model import Model, Tokenizer
 
 _CHAT, _TOOLS = "chat-basic", "tools-offer"
+_SECONDS = 1.0  # of processor time, for all cases on one engine; the longest real templates take a fifth of it
 _PROBING = "llama.cpp"  # the renderer whose engines probe a template when they load it
 # engines that encode a prompt as the tokenizer would any text, at least where it does not start with BOS; the others
 # encode what a template gives as it is
@@ -90,13 +91,15 @@ def inspect(model: Model, asked: Sequence[Engine]) -> Inspection:
     found: dict[str, Capabilities] = {}
     for engine in asked:
         adapted: Mapping[str, str] = {}
-        if accommodation.suspicious(observed, engine.name):
+        bounded_out = _out_of_budget(observed, engine)
+        if not bounded_out and accommodation.suspicious(observed, engine.name):
             observed = _observed_too(observed, model, engine, accommodation.PROBES)
             adapted = accommodation.adapted(plan, accommodation.demands(observed, engine.name))
             observed = _observed_too(observed, model, engine, adapted.values())
         template = _of(engine.choose(model, cases.get(_CHAT).request)) or _none(model)
-        view = View(engine.name, engine.renderer, engine.client_form, model, template, observed, adapted)
-        if further := capabilities.adapted(view):
+        always_cued = engine.always_cues
+        view = View(engine.name, engine.renderer, engine.client_form, model, template, observed, adapted, always_cued)
+        if not bounded_out and (further := capabilities.adapted(view)):
             observed = _observed_too(observed, model, engine, further.values())
             view = replace(view, matrix=observed, adapted={**adapted, **further})
         found[engine.name] = capabilities.read(view, adds_bos=_adds_bos(engine, own))
@@ -142,12 +145,21 @@ def _observed(model: Model, asked: Sequence[Engine], case_ids: Iterable[str]) ->
     for template in model.templates:
         if template.name not in users:
             continue
-        part = matrix.observe(model, template, list(users[template.name].values()), wanted)
+        part = matrix.observe(model, template, list(users[template.name].values()), wanted, seconds=_SECONDS)
         whole = whole.extended(part)
         for name, error in part.loads.items():
             if loads.get(name) is None:
                 loads[name] = _named(error, template, model)
     return matrix.Matrix(whole.cases, loads, whole.cells, whole.skipped)
+
+
+def _out_of_budget(observed: matrix.Matrix, engine: Engine) -> bool:
+    """Whether a cell ran out of it, so that further ones would cost as much."""
+    return any(_stopped(cell.error) for (_, name), cell in observed.cells.items() if name == engine.name)
+
+
+def _stopped(error: RenderError | None) -> bool:
+    return error is not None and error.out_of_budget
 
 
 def _named(error: RenderError | None, template: Template, model: Model) -> RenderError | None:
@@ -181,7 +193,8 @@ def _own_facts(model: Model, asked: Sequence[Engine], observed: matrix.Matrix) -
     work = {}
     for engine in asked:
         template = _of(engine.choose(model, cases.get(_CHAT).request))
-        if engine.renderer == _PROBING and template is not None and engine.name in observed.loads:
+        loaded = engine.name in observed.loads and not _stopped(observed.loads[engine.name])
+        if engine.renderer == _PROBING and template is not None and loaded:
             work[engine.name] = partial(_probed, engine, template, model.tokenizer)
     answers = bounded.run_all(list(work.values())) if work else []
     found = {}

@@ -6,7 +6,7 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from time import monotonic
+from time import monotonic, process_time
 from typing import TYPE_CHECKING, Any
 
 from templatelint import bounded
@@ -63,12 +63,14 @@ class _Job:
     now: datetime
 
 
-def observe(
+def observe(  # noqa: PLR0913 (what is observed, and how much of it)
     model: Model,
     template: Template,
     engines: Sequence[Engine],
     cases: Sequence[Case],
     beside: Sequence[tuple[Engine, Sequence[Case]]] = (),
+    *,
+    seconds: float = math.inf,
 ) -> Matrix:
     """Render the cases that each engine would serve with this template.
 
@@ -81,6 +83,7 @@ def observe(
         engines: who renders all of the cases.
         cases: what is rendered.
         beside: further engines, each with cases of its own.
+        seconds: processor time after which an engine renders no more of them.
     """
     timeless = not any(name in template.source for name in _CLOCK)
     jobs: dict[tuple[str, str], _Job] = {}
@@ -105,7 +108,7 @@ def observe(
     with suppress(TemplateSyntax):
         parse(template.source)  # once, here: the children inherit the tree, and the rules ask for it later
     grouped = [(name, job) for (_, name), job in jobs.items()]
-    outcome = _run(template, model.tokenizer, [engine for engine, _ in plan], grouped, _Extent(_BUDGET))
+    outcome = _run(template, model.tokenizer, [engine for engine, _ in plan], grouped, _Extent(_BUDGET, seconds))
     observed = dict(zip(jobs, outcome.observations, strict=True))
     for cell, same in stands_for.items():
         answer = observed[same]
@@ -181,10 +184,12 @@ class _Extent:
 
     Attributes:
         characters: of all prompts together.
+        seconds: processor time of an engine for all of them.
         refused: render also in an engine that would not start with the template.
     """
 
     characters: float = math.inf
+    seconds: float = math.inf
     refused: bool = False
 
 
@@ -303,7 +308,7 @@ def _render_in(
     """One item for loading, then one for each job.
 
     After a cell that took long only to run out of its budget the others are not tried: they would do the same. Nor are
-    they once all prompts together hold more text than they may.
+    they once all prompts together hold more text than they may, or took more time.
     """
     loaded = engine.load(template, tokenizer)
     if isinstance(loaded, RenderError):
@@ -312,8 +317,12 @@ def _render_in(
     yield _plain_error(loaded.refusal)
     if loaded.refusal is not None and not extent.refused:
         return
-    left = extent.characters
+    left, end = extent.characters, process_time() + extent.seconds
     for job in jobs:
+        if process_time() > end:
+            message = f"the cases together take more than {extent.seconds:g} s of processor time"
+            yield [None, ["timeout", message, None, None]]
+            return
         started = monotonic()  # a renderer may be at work in a process of its own
         observation = loaded.render(job.request, job.now)
         left -= len(observation.prompt or "")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from templatelint import capabilities, cases
+from templatelint import capabilities, cases, matrix
 from templatelint.capabilities import able
 from templatelint.inspection import Serving, inspect, not_run, running
 from templatelint.lint import Options, lint
@@ -64,6 +64,8 @@ def unless(condition: str, message: str = "no such thing") -> str:
 GOOD = {
     "loads": True,
     "why": "",
+    "chat": "fine",
+    "prompts": True,
     "system": "honoured",
     "system_with_tools": "honoured",
     "later_system": "kept",
@@ -453,10 +455,115 @@ def test_a_template_with_which_the_server_does_not_start() -> None:
     assert (facts.system, facts.tools, facts.tool_calls, facts.string_content) == (None, None, None, None)
 
 
-def test_a_template_without_end() -> None:
-    facts = found("{% for a in range(9999999) %}{% for b in range(9999999) %}{% endfor %}{% endfor %}")
-    assert facts.loads is True
-    assert (facts.system, facts.tools, facts.bos) == (None, None, None)
+ENDLESS = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+
+
+@pytest.mark.parametrize(
+    ("source", "chat", "text"),
+    [
+        ("{{ raise_exception('never') }}", "refused", "every request is refused: never"),
+        ("{% include 'x' %}", "raises", "every request makes the template raise: TypeError: no loader"),
+        ("{{ 1 / 0 }}", "raises", "every request makes the template raise: ZeroDivisionError"),
+        (
+            "{{ messages[0].role * 9999999 }}",
+            "over budget",
+            "every request is too much to render: more than 8,388,608 characters",
+        ),
+        (ENDLESS, "over budget", "every request is too much to render: more than 1 s of processor time"),
+    ],
+)
+def test_a_template_that_answers_nothing(source: str, chat: str, text: str) -> None:
+    every = inspected(source, "transformers", "sglang")
+    for facts in every.capabilities.values():
+        assert (facts.loads, facts.chat, facts.prompts, facts.why) == (True, chat, False, "")
+        assert (facts.system, facts.tools, facts.bos) == (None, None, None)
+    (term,) = every.contract
+    assert (term.id, term.everywhere) == ("no-requests", True)
+    assert term.text.startswith(text)
+
+
+def test_chat_that_is_refused_where_tools_are_not() -> None:
+    every = inspected("{%- if not tools -%}{{ raise_exception('bring tools') }}{%- endif -%}" + BASE)
+    facts = every.capabilities["transformers"]
+    assert (facts.chat, facts.prompts, facts.errors["chat"]) == ("refused", True, "bring tools")
+    assert (facts.system, facts.system_with_tools) == (None, "honoured")
+    assert (facts.tools, facts.tool_calls) == ("shown", "shown")
+    assert str(every.contract[0]) == "plain chat is refused: bring tools"
+
+
+def test_chat_is_judged_in_the_shape_that_the_template_demands() -> None:
+    facts = found(changed((STRING, "{{ m.content.nothing.text if m.role != 'tool' else m.content }}")))
+    assert (facts.chat, facts.string_content) == ("fine", "raises")
+
+
+def test_what_takes_long_with_every_case_is_left_early() -> None:
+    slow = "{% for a in range(300) %}{% for b in range(2000) %}{% endfor %}{% endfor %}" + BASE
+    facts = found(slow)
+    assert (facts.chat, facts.prompts) == ("fine", True)
+    assert facts.why == "the cases together take more than 1 s of processor time"
+    assert None in {facts.tools, facts.typed_content, facts.reasoning, facts.consecutive_assistants}
+
+
+def test_after_a_cell_without_end_no_more_are_observed(monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[int] = []
+    observe = matrix.observe
+
+    def counted(*arguments: Any, **named: Any) -> matrix.Matrix:
+        rounds.append(len(arguments[3]))
+        return observe(*arguments, **named)
+
+    monkeypatch.setattr(matrix, "observe", counted)
+    demanding = unless("m.tool_calls and m.tool_calls[0].id | length != 9")
+    found(changed((LOOP, demanding)))
+    assert len(rounds) > 1
+    rounds.clear()
+    found(changed((LOOP, demanding + "{%- if m.role == 'developer' -%}" + ENDLESS + "{%- endif -%}")))
+    assert len(rounds) == 1
+
+
+# ------------------------------------------------------------------- engines that always ask for the cue
+
+ALWAYS = ("mlx-lm", "llama-cpp-python", "tgi", "mistral.rs", "ollama")
+
+
+@pytest.mark.parametrize("engine", ALWAYS)
+def test_the_cue_is_read_off_where_it_cannot_be_left_out(engine: str) -> None:
+    assert found(BASE, engine).generation_prompt == "<|im_start|>assistant\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "cue"),
+    [
+        ("Qwen-Qwen2.5-7B-Instruct", "<|im_start|>assistant\n"),
+        ("meta-llama-Llama-3.1-8B-Instruct", "<|start_header_id|>assistant<|end_header_id|>\n\n"),
+        ("google-gemma-2-2b-it", "<start_of_turn>model\n"),  # takes no two users in a row
+        (
+            "deepseek-ai-DeepSeek-R1-Distill-Llama-8B",
+            "<｜Assistant｜><think>\n",
+        ),  # longer than what the history opens answers with
+        ("unsloth-r1-1776", "<｜Assistant｜>"),
+        ("mistralai-Mistral-7B-Instruct-v0.3", None),
+    ],
+)
+def test_cues_of_real_templates(name: str, cue: str | None) -> None:
+    source = (REAL / f"{name}.jinja").read_text("utf-8")
+    able, always = (inspected(source, engine).capabilities[engine] for engine in ("transformers", "mlx-lm"))
+    assert always.generation_prompt == cue
+    assert cue is None or able.generation_prompt == cue
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param([(CUE, "")], id="no cue"),
+        pytest.param([("{%- if add_generation_prompt -%}", "{%- if true -%}")], id="the flag is not read"),
+        pytest.param([(CUE, "{{ '<bot>' }}")], id="not as in the history"),
+        pytest.param([("{%- if add_generation_prompt -%}", "{%- if false and add_generation_prompt -%}")], id="unused"),
+    ],
+)
+def test_a_cue_that_cannot_be_told_is_unknown(changes: list[tuple[str, str]]) -> None:
+    facts = found(changed(*changes), "mlx-lm")
+    assert (facts.chat, facts.generation_prompt) == ("fine", None)
 
 
 def test_a_model_without_a_template() -> None:

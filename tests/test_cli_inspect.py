@@ -230,6 +230,43 @@ def test_a_template_that_does_not_parse_is_told_once(cli: InProcess, folder: Pat
     assert "contract" not in out
 
 
+def test_a_template_that_always_raises_says_so(cli: InProcess, folder: Path) -> None:
+    (folder / "no.jinja").write_text("{{ raise_exception('no\x1b[2J') }}", encoding="utf-8")
+    both = ("--engine", "transformers,sglang")
+    out = cli("inspect", "no.jinja", *both).out
+    assert _table(out) == {"loads": ["yes"] * 2, "plain chat": ["refused"] * 2}
+    assert "contract\n  · every request is refused: no\\x1b[2J\n" in out
+    assert "any form" not in out
+    (model,) = _json(cli, "no.jinja", *both)["models"]
+    facts = model["capabilities"]["sglang"]
+    assert (facts["loads"], facts["chat"], facts["prompts"]) == (True, "refused", False)
+    assert [term["id"] for term in model["terms"]] == ["no-requests"]
+    assert "plain chat" not in cli("inspect", "deaf.jinja", *both).out.split("contract")[0]
+
+
+def test_signs_of_the_table_are_explained_where_they_occur(cli: InProcess, folder: Path) -> None:
+    (folder / "empty.jinja").write_text("", encoding="utf-8")
+    assert (
+        "\n\n  ≠ engines differ · – does not apply · ? unknown\n\n"
+        in cli("inspect", "deaf.jinja", "--engine", "transformers,tgi,llama.cpp").out
+    )
+    plain = cli("inspect", "broken.jinja").out
+    assert not [sign for sign in ("engines differ", "does not apply", "unknown") if sign in plain]
+    assert "\n\n  ? unknown\n\n" in cli("inspect", "empty.jinja", *TWO).out
+    said = " ".join(cli("inspect", "--help").out.split())
+    assert "≠ marks rows in which engines differ, – what does not apply, ? what is unknown" in said
+
+
+def test_a_cue_that_is_not_known_is_not_called_none(cli: InProcess, folder: Path) -> None:
+    source = CHATML.replace("add_generation_prompt", "add_generation_prompt and false")
+    (folder / "bare.jinja").write_text(source, encoding="utf-8")
+    named = ("--engine", "transformers,mlx-lm")
+    told = "  cue       add_generation_prompt changes nothing (transformers)\n            unknown (mlx-lm)\n"
+    assert told in cli("inspect", "bare.jinja", *named).out
+    (model,) = _json(cli, "bare.jinja", *named)["models"]
+    assert [facts["generation_prompt"] for facts in model["capabilities"].values()] == ["", None]
+
+
 def test_what_takes_everything_has_no_contract(cli: InProcess, folder: Path) -> None:
     del folder
     assert "\ncontract: none, requests arrive in any form\n" in cli("inspect", "chat_template.jinja", *TWO).out

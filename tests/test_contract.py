@@ -10,6 +10,8 @@ from templatelint.contract import contract
 
 GOOD = Capabilities(
     True,
+    chat="fine",
+    prompts=True,
     system="honoured",
     system_with_tools="honoured",
     later_system="kept",
@@ -134,6 +136,38 @@ def test_a_term_names_its_engines_where_it_does_not_hold_on_all() -> None:
     assert (term.engines, term.everywhere) == (("transformers", "vllm"), False)
     (term,) = contract({"transformers": refused, "vllm": refused})
     assert str(term) == "call ids of nine letters and digits"
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        ("refused", "every request is refused: WORDS"),
+        ("raises", "every request makes the template raise: WORDS"),
+        ("over budget", "every request is too much to render: WORDS"),
+    ],
+)
+def test_what_answers_no_request_has_that_one_term(word: str, text: str) -> None:
+    nothing = Capabilities(True, chat=word, prompts=False, errors={"chat": "WORDS"})
+    (term,) = contract({"transformers": nothing, "sglang": nothing})
+    assert (term.id, str(term)) == ("no-requests", text)
+    first, second = contract({"transformers": _with(call_ids="nine"), "sglang": nothing})
+    assert (str(first), second.id) == (f"{text} (on sglang)", "ids-nine")
+
+
+def test_what_each_engine_says_is_told_apart() -> None:
+    silent, other = (Capabilities(True, chat="raises", prompts=False, errors={"chat": text}) for text in ("one", "two"))
+    partly = _with(chat="refused", errors={"chat": "only with tools"})
+    terms = contract({"a": partly, "b": silent, "c": other, "d": silent})
+    assert [str(term) for term in terms] == [
+        "every request makes the template raise: one (on b, d)",
+        "every request makes the template raise: two (on c)",
+        "plain chat is refused: only with tools (on a)",
+    ]
+
+
+def test_a_template_that_talks_without_end_is_cut_short() -> None:
+    (term,) = contract({"a": Capabilities(True, chat="refused", prompts=False, errors={"chat": "x" * 5000})})
+    assert len(term.text) < 300
 
 
 @pytest.mark.parametrize("loads", [False, None])

@@ -65,6 +65,23 @@ def test_normalisation(seen: Seen) -> None:
         assert observed == Observation(seen.prompt)
 
 
+@pytest.mark.parametrize(
+    ("sources", "told"),
+    [
+        ({}, "the model has no chat template: llama-server uses its built-in ChatML instead"),
+        ({"default": ""}, "the template is empty: llama-server uses its built-in ChatML"),
+        ({"default": "chatml"}, "the template says chatml: llama-server uses its built-in ChatML"),
+        (
+            {"rag": "x"},
+            "none of the named templates is the default one: llama-server uses its built-in ChatML instead of rag",
+        ),
+    ],
+)
+def test_why_no_template_serves_a_request(sources: dict[str, str], told: str) -> None:
+    model = Model("m", "file", tuple(_template(source, name) for name, source in sources.items()), Tokenizer({}))
+    assert engine("llama.cpp").choose(model, Request([USER])) == RenderError("invalid-request", told)
+
+
 def test_request_data_is_left_as_it_was() -> None:
     body = {
         "messages": [

@@ -25,7 +25,10 @@ class Capabilities:
 
     Attributes:
         loads: whether the engine loads the template; None where it has none to load.
-        why: why it does not, or why nothing is known, at least of plain chat; empty otherwise.
+        why: why it does not, or why nothing or not everything is known; empty otherwise.
+        chat: plain chat is `fine`, `refused`, makes the template raise (`raises`), or takes more time or room than we
+            give it (`over budget`).
+        prompts: whether any request of those tried gives a prompt.
         system: a leading system message is `honoured`, `merged` (into a user turn), `dropped` or `refused`.
         system_with_tools: the same where tools are offered.
         later_system: a further system message is `kept` where it stands, `merged` into a user turn, `moved`, `replaces`
@@ -61,7 +64,8 @@ class Capabilities:
         thinking_switch: the template variables that turn thinking on and off.
         thinking_default: what holds where the first of them is not sent: `on`, `off`, or neither of the two (None).
         reasoning_effort: whether `reasoning_effort` changes the prompt.
-        generation_prompt: what `add_generation_prompt` adds.
+        generation_prompt: what `add_generation_prompt` adds; of an engine that always asks for it what opens the
+            answer, where the history opens answers alike.
         thought: the prompt `opens` a stretch of thought, opens and `closes` it, or neither (`none`).
         bos: who writes BOS: the `template`, the `engine`, nobody (`none`), or it is `doubled`.
         errors: fact → what the engine or the template says where it refuses or raises.
@@ -69,6 +73,8 @@ class Capabilities:
 
     loads: bool | None
     why: str = ""
+    chat: Word = None
+    prompts: bool | None = None
     system: Word = None
     system_with_tools: Word = None
     later_system: Word = None
@@ -150,4 +156,6 @@ def read(view: View, *, adds_bos: bool | None = False) -> Capabilities:
     cells = Cells(view)
     facts = roles.facts(cells) | tools.facts(cells)
     facts |= content.facts(cells, facts) | reasoning.facts(cells) | prompts.facts(cells, adds_bos=adds_bos)
+    if not reason and facts["chat"] != "over budget":
+        reason = next((error.message for _, error in view.failures() if error.out_of_budget), "")
     return Capabilities(True, reason, **facts, errors=cells.errors)

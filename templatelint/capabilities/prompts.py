@@ -1,17 +1,19 @@
-"""The two ends of a prompt: BOS, and the cue that tells the model to speak."""
+"""Whether there is a prompt, and its two ends: BOS, and the cue that tells the model to speak."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from templatelint.reading import stretch
+from templatelint.reading import MARKER, common, stretch, turns
 
 if TYPE_CHECKING:
     from templatelint.capabilities.cells import Cells, Word
 
 _BASIC = "chat-basic"
 _BARE = f"{_BASIC}+nogen"
-CASES = (_BASIC, _BARE)
+_TURNS, _TWO_USERS = "chat-turns", "chat-two-users"
+CASES = (_BASIC, _BARE, _TURNS, _TWO_USERS)
+_FLAG = "add_generation_prompt"
 
 # What opens a stretch of thought, and what ends it (as of 2026-11).
 _THOUGHT = (
@@ -43,8 +45,34 @@ _SPELT = (
 
 
 def facts(cells: Cells, *, adds_bos: bool | None) -> dict[str, Any]:
-    """`generation_prompt`, `thought` and `bos`."""
-    return {"generation_prompt": _cue(cells), "thought": _thought(cells), "bos": _bos(cells, adds_bos=adds_bos)}
+    """`chat`, `prompts`, `generation_prompt`, `thought` and `bos`."""
+    return {
+        "chat": _chat(cells),
+        "prompts": _any(cells),
+        "generation_prompt": _cue_read_off(cells) if cells.view.always_cued else _cue(cells),
+        "thought": _thought(cells),
+        "bos": _bos(cells, adds_bos=adds_bos),
+    }
+
+
+def _chat(cells: Cells) -> Word:
+    """What comes of one user message, in the shape that the template demands."""
+    if cells.prompt(_BASIC) is not None:
+        return "fine"
+    observation = cells.plain(_BASIC)
+    if observation is None or observation.error is None:
+        return None
+    error = observation.error
+    cells.errors["chat"] = error.message
+    if error.out_of_budget:
+        return "over budget"
+    return "refused" if error.kind in {"refused", "invalid-request"} else "raises"
+
+
+def _any(cells: Cells) -> bool:
+    """Whether any of the engine's cells has a prompt."""
+    view = cells.view
+    return any(cell.prompt is not None for (_, engine), cell in view.matrix.cells.items() if engine == view.engine)
 
 
 def _cue(cells: Cells) -> str | None:
@@ -53,6 +81,48 @@ def _cue(cells: Cells) -> str | None:
     if prompt is None or bare is None:
         return None
     return prompt[len(bare) :] if prompt.startswith(bare) else ""
+
+
+def _cue_read_off(cells: Cells) -> str | None:
+    """What stands behind the last user text, from where it opens an answer as the history does; None where untold.
+
+    Of an engine that always asks for it: no prompt shows what the flag adds, and a template that does not read the
+    flag may write the same.
+    """
+    prompt, history = cells.prompt(_BASIC), cells.prompt(_TURNS)
+    if prompt is None or history is None or _FLAG not in cells.view.template.source:
+        return None
+    user, anatomy = stretch(prompt, cells.case(_BASIC), "user.1"), turns(history, cells.case(_TURNS))
+    if user is None or anatomy is None or not anatomy.user_to_assistant.strip():
+        return None
+    tail = prompt[user.end :]
+    if not tail.startswith(anatomy.user_to_assistant.rstrip()):
+        return None
+    twice = cells.prompt(_TWO_USERS)
+    first, second = (stretch(twice or "", cells.case(_TWO_USERS), mark) for mark in ("user.1", "user.2"))
+    if twice is not None and first is not None and second is not None and first.end < second.start:
+        at = _opening(anatomy.user_to_assistant, twice[first.end : second.start])
+    else:  # two users in a row are not taken: most templates end an answer as they end a user's turn, if at all
+        at = _opening(anatomy.user_to_assistant, anatomy.assistant_to_user + anatomy.user_header) or None
+    return None if at is None else tail[at:]
+
+
+def _opening(text: str, other: str) -> int | None:
+    """Where what opens a turn begins in `text`, behind what ends the last one; `other` opens the turn of another role.
+
+    None where the two cannot be told apart.
+    """
+    shared = text[: common(text, other)]
+    line = shared.rfind("\n") + 1
+    if shared[:line].strip():
+        return line
+    marker = MARKER.match(text)
+    if not shared or (marker is not None and len(shared) < marker.end()):
+        return 0
+    if line or marker is None:
+        return None
+    # one that both roles share and that no other follows may be the first half of either's header
+    return marker.end() if MARKER.match(text, marker.end()) else None
 
 
 def _thought(cells: Cells) -> Word:

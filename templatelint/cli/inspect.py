@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 def command(session: Session, refs: tuple[str, ...], engine: tuple[str, ...], **given: str | None) -> int:
     """Show what a model's templates honour, drop or refuse, engine by engine.
 
-    Below the table stands the contract: what a client must observe, what costs most first.
+    In the table ≠ marks rows in which engines differ, – what does not apply, ? what is unknown. Below it stands the
+    contract: what a client must observe, what costs most first.
     """
     from templatelint import inspection
     from templatelint.cli import references

@@ -47,6 +47,7 @@ _WORDS: Mapping[str, tuple[str, Style | None]] = {
     "closes": ("empty", None),
     "none": ("none", None),
     "doubled": ("doubled", "red"),
+    "over budget": ("over budget", "red"),
     "nine": ("nine letters", "yellow"),
     "name": ("hold the name", "yellow"),
 }
@@ -82,7 +83,10 @@ _GROUPS: tuple[tuple[tuple[str, str], ...], ...] = (
         ("tool results as parts", "typed_tool_results"),
     ),
 )
-_LABELS = {fact: label.strip() for group in _GROUPS for label, fact in group}
+_CHAT = ("plain chat", "chat")
+_LABELS = {fact: label.strip() for group in (*_GROUPS, (_CHAT,)) for label, fact in group}
+# what stands in the table that is no word
+_SIGNS = {"≠": "engines differ", "–": "does not apply", "?": "unknown"}
 # rows that are told only where they differ from another
 _LIKE = {"system_with_tools": "system", "consecutive_assistants": "consecutive_users", "absent_content": "null_content"}
 # rows that are of no matter where what another is about does not arrive
@@ -181,12 +185,12 @@ def _tokens(inspection: Inspection) -> Iterator[str]:
 
 def _cues(capabilities: Mapping[str, Capabilities]) -> Iterator[str]:
     """What the generation prompt adds, quoted; engines on which it is the same share a line."""
-    groups: dict[str, list[str]] = {}
+    groups: dict[str | None, list[str]] = {}
     for engine, found in capabilities.items():
-        if found.generation_prompt is not None:
+        if found.chat == "fine":
             groups.setdefault(found.generation_prompt, []).append(engine)
     for cue, engines in groups.items():
-        text = f'"{visible(cue)}"' if cue else "add_generation_prompt changes nothing"
+        text = "unknown" if cue is None else f'"{visible(cue)}"' if cue else "add_generation_prompt changes nothing"
         yield text if len(groups) == 1 else f"{text} ({', '.join(engines)})"
 
 
@@ -216,7 +220,7 @@ class _Layout:
 
     def line(self, label: str, cells: Sequence[_Cell]) -> str:
         """One row of as many engines as there are columns; a mark where any two of all differ."""
-        differs = len(set(cells) - _SILENT) > 1
+        differs = _differ(cells)
         text = "".join(
             (self.paint(shown, style) if style else shown) + " " * (wide - width(shown))
             for (shown, style), wide in zip(cells, self.columns, strict=False)
@@ -245,6 +249,19 @@ def _tables(capabilities: Mapping[str, Capabilities], setting: Setting) -> Itera
             yield from (layout.line(label, [*cells[at:], *cells[:at]]) for label, cells in group)
             yield "\n"
         at += count
+    if signs := _signs([cells for group in groups for _, cells in group]):
+        yield setting.paint(f"  {signs}", "dim") + "\n\n"
+
+
+def _signs(rows: Iterable[Sequence[_Cell]]) -> str:
+    """What the signs of these rows mean."""
+    kinds = [set(cells) for cells in rows]
+    shown = {text for cells in kinds for text, _ in cells} | {"≠" for cells in kinds if _differ(cells)}
+    return " · ".join(f"{sign} {meaning}" for sign, meaning in _SIGNS.items() if sign in shown)
+
+
+def _differ(cells: Iterable[_Cell]) -> bool:
+    return len(set(cells) - _SILENT) > 1
 
 
 def _fitting(widths: Sequence[int], room: int) -> int:
@@ -261,6 +278,8 @@ def _fitting(widths: Sequence[int], room: int) -> int:
 def _groups(capabilities: Mapping[str, Capabilities]) -> Iterator[list[tuple[str, Callable[[Capabilities], _Cell]]]]:
     """The rows that say something of this model: what each is called, and how its cells are read."""
     yield [("loads", _loads)]
+    if any(found.chat not in {"fine", None} for found in capabilities.values()):
+        yield [(_CHAT[0], _reader(_CHAT[1]))]
     for group in _GROUPS:
         yield [(label, _reader(fact)) for label, fact in group if _telling(fact, capabilities)]
     yield [*_thinking(capabilities), ("BOS", _reader("bos"))]
@@ -386,7 +405,7 @@ def _contract(inspection: Inspection, setting: Setting) -> Iterator[str]:
     if inspection.contract:
         yield setting.paint("contract", "bold") + "\n"
         yield from _listed([str(term) for term in inspection.contract], setting)
-    elif any(found.loads for found in inspection.capabilities.values()):
+    elif any(found.chat == "fine" for found in inspection.capabilities.values()):
         yield f"{setting.paint('contract', 'bold')}: none, requests arrive in any form\n"
 
 

@@ -51,6 +51,9 @@ class LlamaCpp:
 def _no_template(model: Model) -> str:
     if not model.templates:
         return "the model has no chat template: llama-server uses its built-in ChatML instead"
+    default = model.template("default")
+    if default is not None:
+        return f"the template {'says chatml' if default.source else 'is empty'}: llama-server uses its built-in ChatML"
     listed = ", ".join(sorted(template.name for template in model.templates))
     return f"none of the named templates is the default one: llama-server uses its built-in ChatML instead of {listed}"
 
