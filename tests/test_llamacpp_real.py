@@ -225,7 +225,7 @@ def test_neither_is_here(cli: InProcess, folder: Path, monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     ran = cli("render", "chat_template.jinja", "--engine", "llama.cpp", "--real")
     assert (ran.code, ran.out, ran.err) == (2, "", _NOT_HERE)
-    assert "predicted; --real not here: pip install 'templatelint[llamacpp]'\n" in cli("engines").out
+    assert "a model of its Jinja; --real not here: pip install 'templatelint[llamacpp]'\n" in cli("engines").out
     rows = json.loads(cli("engines", "--output-format", "json").out)["engines"]
     assert {row["name"]: row["real"] for row in rows if row["real"]} == {
         "llama.cpp": {"found": None, "install": "pip install 'templatelint[llamacpp]'"}
