@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 from templatelint import cases, reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from templatelint.matrix import Matrix
     from templatelint.model import Case, Observation
 
 _TEXT = "chat-basic"
@@ -25,12 +24,19 @@ _BARE = (_NULL, "tool-call-absent")
 PROBES = (f"{_TEXT}+typed", f"{_CALL}+typed", f"{_CALL}+shortids", f"{_CALL}+typed+shortids")
 
 
-def suspicious(observed: Matrix, engine: str) -> bool:
+def further(plan: Sequence[str], cells: Mapping[str, Observation]) -> Iterable[str]:
+    """What an engine is to render next, given its cells by case id: the probes, then what their answers demand."""
+    if suspicious(cells) and PROBES[0] not in cells:
+        return PROBES
+    return [variant for case_id, variant in adapted(plan, demands(cells)).items() if variant != case_id]
+
+
+def suspicious(cells: Mapping[str, Observation]) -> bool:
     """Whether the plain form loses a text or makes the template raise, so that the probes are worth rendering."""
-    text, call = (observed.cells.get((case_id, engine)) for case_id in (_TEXT, _CALL))
-    if observed.loads.get(engine) is not None or _hopeless(text) or _hopeless(call):
+    text, call = cells.get(_TEXT), cells.get(_CALL)
+    if _hopeless(text) or _hopeless(call):
         return False
-    silent = text is not None and not _shows(observed, engine, _TEXT)
+    silent = text is not None and not _shows(cells, _TEXT)
     return silent or (call is not None and call.error is not None)
 
 
@@ -38,12 +44,12 @@ def _hopeless(cell: Observation | None) -> bool:
     return cell is not None and cell.error is not None and cell.error.out_of_budget
 
 
-def demands(observed: Matrix, engine: str) -> tuple[str, ...]:
-    """The variants (`typed`, `shortids`, `empty`) without which this engine gets no usable prompt from the template."""
-    typed = "+typed" if not _shows(observed, engine, _TEXT) and _shows(observed, engine, f"{_TEXT}+typed") else ""
+def demands(cells: Mapping[str, Observation]) -> tuple[str, ...]:
+    """The variants (`typed`, `shortids`, `empty`) without which there is no usable prompt of the template."""
+    typed = "+typed" if not _shows(cells, _TEXT) and _shows(cells, f"{_TEXT}+typed") else ""
     call = f"{_CALL}{typed}"
-    short = _fails(observed, engine, call) and _renders(observed, engine, f"{call}+shortids")
-    empty = _fails(observed, engine, _NULL) and _renders(observed, engine, _CALL)
+    short = _fails(cells, call) and _renders(cells, f"{call}+shortids")
+    empty = _fails(cells, _NULL) and _renders(cells, _CALL)
     return (*(["typed"] if typed else []), *(["shortids"] if short else []), *(["empty"] if empty else []))
 
 
@@ -64,18 +70,14 @@ def _applies(variant: str, case: Case) -> bool:
     return variant == "typed" or bool(calling)
 
 
-def _shows(observed: Matrix, engine: str, case_id: str) -> bool:
-    cell = observed.cells.get((case_id, engine))
-    if cell is None or cell.prompt is None:
-        return False
-    return reading.has(cell.prompt, observed.cases[case_id], "user.1")
+def _shows(cells: Mapping[str, Observation], case_id: str) -> bool:
+    cell = cells.get(case_id)
+    return cell is not None and cell.prompt is not None and reading.has(cell.prompt, cases.get(case_id), "user.1")
 
 
-def _renders(observed: Matrix, engine: str, case_id: str) -> bool:
-    cell = observed.cells.get((case_id, engine))
-    return cell is not None and cell.prompt is not None
+def _renders(cells: Mapping[str, Observation], case_id: str) -> bool:
+    return case_id in cells and cells[case_id].prompt is not None
 
 
-def _fails(observed: Matrix, engine: str, case_id: str) -> bool:
-    cell = observed.cells.get((case_id, engine))
-    return cell is not None and cell.error is not None
+def _fails(cells: Mapping[str, Observation], case_id: str) -> bool:
+    return case_id in cells and cells[case_id].error is not None

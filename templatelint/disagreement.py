@@ -25,12 +25,9 @@ REFERENCE = "jinja2"
 """The renderer against which the others are held."""
 
 COMPARED = (
-    "chat-basic",
     "chat-turns-system",
     "tools-offer-system",
     "tool-call-empty",
-    "tool-call-text",
-    "tool-loop-system",
     "tool-arguments-types",
 )
 TRIMMED = Variation()

@@ -92,9 +92,9 @@ def inspect(model: Model, asked: Sequence[Engine]) -> Inspection:
     for engine in asked:
         adapted: Mapping[str, str] = {}
         bounded_out = _out_of_budget(observed, engine)
-        if not bounded_out and accommodation.suspicious(observed, engine.name):
+        if not bounded_out and accommodation.suspicious(observed.of(engine.name)):
             observed = _observed_too(observed, model, engine, accommodation.PROBES)
-            adapted = accommodation.adapted(plan, accommodation.demands(observed, engine.name))
+            adapted = accommodation.adapted(plan, accommodation.demands(observed.of(engine.name)))
             observed = _observed_too(observed, model, engine, adapted.values())
         template = _of(engine.choose(model, cases.get(_CHAT).request)) or _none(model)
         always_cued = engine.always_cues

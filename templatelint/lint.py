@@ -158,7 +158,7 @@ def _judge_all(units: Sequence[_Unit], options: Options) -> Iterator[_Verdict]:
     # A fork inherits what is imported; elsewhere than on Linux, system libraries may not survive one.
     context = get_context("fork" if sys.platform == "linux" else "spawn")
     with ProcessPoolExecutor(min(jobs, len(units) or 1), context) as workers:
-        yield from workers.map(partial(_judge, options=options), units, chunksize=4)
+        yield from workers.map(partial(_judge, options=options), units)
 
 
 def _judge(unit: _Unit, options: Options) -> _Verdict:
@@ -169,7 +169,8 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
     plan = _plan(evaluated)
     wanted = [cases.get(case_id) for case_id in plan]
     beside = disagreement.untrimmed(unit.template, running) if _TRIMMING in {card.id for card in evaluated} else []
-    observed = matrix.observe(unit.model, unit.template, running, wanted, beside)
+    further = partial(accommodation.further, plan)
+    observed = matrix.observe(unit.model, unit.template, running, wanted, beside, further=further)
     faults: list[tuple[Card, str, Fault]] = []
     not_run: list[NotRun] = []
     if _DISAGREEMENT in told and all(engine.renderer != disagreement.REFERENCE for engine in running):
@@ -177,11 +178,8 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
         not_run.append(NotRun(_DISAGREEMENT, unit.ref, alone))
     for engine in running:
         adapted: Mapping[str, str] = {}
-        if accommodation.suspicious(observed, engine.name):
-            observed = _observed_too(observed, unit, engine, accommodation.PROBES)
-        if demands := accommodation.demands(observed, engine.name):
+        if demands := accommodation.demands(observed.of(engine.name)):
             adapted = accommodation.adapted(plan, demands)
-            observed = _observed_too(observed, unit, engine, adapted.values())
         if observed.loads.get(engine.name) is None and _DISAGREEMENT in {card.id for card in evaluated}:
             doubtful = disagreement.doubtful(observed, engine, running)
             if doubtful:
@@ -211,15 +209,6 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
     ]
     findings.sort(key=lambda found: (SEVERITIES.index(found.severity), found.place.line, found.rule))
     return _Verdict(tuple(findings), tuple(not_run))
-
-
-def _observed_too(observed: matrix.Matrix, unit: _Unit, engine: Engine, case_ids: Iterable[str]) -> matrix.Matrix:
-    further = [
-        cases.get(case_id) for case_id in dict.fromkeys(case_ids) if (case_id, engine.name) not in observed.cells
-    ]
-    if not further:
-        return observed
-    return observed.extended(matrix.observe(unit.model, unit.template, [engine], further))
 
 
 # ------------------------------------------------------------------------------------------- the rules

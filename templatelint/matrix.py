@@ -10,23 +10,24 @@ from time import monotonic, process_time
 from typing import TYPE_CHECKING, Any
 
 from templatelint import bounded
-from templatelint.cases import FIXED_NOW, clock, to_form
+from templatelint.cases import FIXED_NOW, clock, get, to_form
 from templatelint.errors import TemplatelintError
 from templatelint.model import ErrorKind, Observation, RenderError, Request
 from templatelint.syntax import TemplateSyntax, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from templatelint.engines import Engine
     from templatelint.model import Case, Model, Template, Tokenizer
 
+    Further = Callable[[Mapping[str, Observation]], Iterable[str]]
+
 _PATIENCE = 0.2  # seconds; a real template renders a case in a thousandth of that
 _BUDGET = 8_000_000  # characters; all cases of the longest real template are a tenth of that
 # the names through which engines tell a template the time
 _CLOCK = ("strftime_now", "date_string", "datetime")
-_ENDED = object()
 _DONE = True  # no item is: they are lists or None
 _STOPPED: Mapping[str, ErrorKind] = {"timeout": "timeout", "memory": "too-large", "died": "too-large"}
 
@@ -47,6 +48,10 @@ class Matrix:
     loads: Mapping[str, RenderError | None]
     cells: Mapping[tuple[str, str], Observation]
     skipped: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def of(self, engine: str) -> Mapping[str, Observation]:
+        """Case id → observation, for every cell of an engine that was tried."""
+        return {case_id: cell for (case_id, name), cell in self.cells.items() if name == engine}
 
     def extended(self, other: Matrix) -> Matrix:
         """This matrix with further cells of the same template."""
@@ -71,6 +76,7 @@ def observe(  # noqa: PLR0913 (what is observed, and how much of it)
     beside: Sequence[tuple[Engine, Sequence[Case]]] = (),
     *,
     seconds: float = math.inf,
+    further: Further | None = None,
 ) -> Matrix:
     """Render the cases that each engine would serve with this template.
 
@@ -84,39 +90,76 @@ def observe(  # noqa: PLR0913 (what is observed, and how much of it)
         cases: what is rendered.
         beside: further engines, each with cases of its own.
         seconds: processor time after which an engine renders no more of them.
+        further: what an engine is to render next, given its cells so far: asked, where the cells come about, until it
+            names none that is new.
     """
-    timeless = not any(name in template.source for name in _CLOCK)
-    jobs: dict[tuple[str, str], _Job] = {}
-    stands_for: dict[tuple[str, str], tuple[str, str]] = {}
-    cells: dict[tuple[str, str], Observation] = {}
-    skipped: dict[tuple[str, str], str] = {}
     plan = [*((engine, cases) for engine in engines), *beside]
+    routes = _routed(model, template, plan)
+    cells, skipped = dict(routes.refused), dict(routes.unknown)
+    with suppress(TemplateSyntax):
+        parse(template.source)  # once, here: the children inherit the tree, and the rules ask for it later
+    extent = _Extent(_BUDGET, seconds, further=further and partial(_further, model, template, further))
+    outcome = _run(template, model.tokenizer, [engine for engine, _ in plan], routes.jobs, extent)
+    for (case_id, name), same in routes.stands_for.items():
+        answer = outcome.observations[name][same]
+        if isinstance(answer, Observation):
+            cells[case_id, name] = answer
+        else:
+            skipped[case_id, name] = answer
+    known = {case.id: case for _, asked in plan for case in asked}
+    for name, answers in outcome.observations.items():
+        for case_id in answers.keys() - routes.jobs[name].keys():  # those asked for on the way
+            known[case_id] = get(case_id)
+            if isinstance(answer := answers[case_id], Observation):
+                cells[case_id, name] = answer
+    return Matrix(known, outcome.loads, cells, skipped)
+
+
+@dataclass(frozen=True)
+class _Routes:
+    """What becomes of the planned cells.
+
+    Attributes:
+        jobs: engine → what it renders, by case id.
+        stands_for: (case id, engine) → the id under which the same request is rendered.
+        refused: (case id, engine) → the engine's refusal to choose a template for the request.
+        unknown: (case id, engine) → why nobody knows what the engine would do.
+    """
+
+    jobs: Mapping[str, Mapping[str, _Job]]
+    stands_for: Mapping[tuple[str, str], str]
+    refused: Mapping[tuple[str, str], Observation]
+    unknown: Mapping[tuple[str, str], str]
+
+
+def _routed(model: Model, template: Template, plan: Sequence[tuple[Engine, Sequence[Case]]]) -> _Routes:
+    timeless = not any(name in template.source for name in _CLOCK)
+    jobs: dict[str, dict[str, _Job]] = {}
+    stands_for: dict[tuple[str, str], str] = {}
+    refused: dict[tuple[str, str], Observation] = {}
+    unknown: dict[tuple[str, str], str] = {}
     for engine, asked in plan:
+        own = jobs.setdefault(engine.name, {})
         for case in asked:
             job = _job(case, engine)
             chosen = engine.choose(model, job.request)
             if isinstance(chosen, RenderError) and _serves_chat(engine, model, template):
-                if chosen.kind == "unsupported":  # nobody knows what it would do, so that it is not judged by it
-                    skipped[case.id, engine.name] = chosen.message
+                if chosen.kind == "unsupported":  # the engine is not judged by it
+                    unknown[case.id, engine.name] = chosen.message
                 else:
-                    cells[case.id, engine.name] = Observation(error=chosen)
-            if chosen is not template and chosen != template:
-                continue
-            same = (_plain_id(case, engine, timeless=timeless), engine.name)
-            stands_for[case.id, engine.name] = same
-            jobs.setdefault(same, job)
-    with suppress(TemplateSyntax):
-        parse(template.source)  # once, here: the children inherit the tree, and the rules ask for it later
-    grouped = [(name, job) for (_, name), job in jobs.items()]
-    outcome = _run(template, model.tokenizer, [engine for engine, _ in plan], grouped, _Extent(_BUDGET, seconds))
-    observed = dict(zip(jobs, outcome.observations, strict=True))
-    for cell, same in stands_for.items():
-        answer = observed[same]
-        if isinstance(answer, Observation):
-            cells[cell] = answer
-        else:
-            skipped[cell] = answer
-    return Matrix({case.id: case for _, asked in plan for case in asked}, outcome.loads, cells, skipped)
+                    refused[case.id, engine.name] = Observation(error=chosen)
+            if chosen is template or chosen == template:
+                stands_for[case.id, engine.name] = same = _plain_id(case, engine, timeless=timeless)
+                own.setdefault(same, job)
+    return _Routes(jobs, stands_for, refused, unknown)
+
+
+def _further(
+    model: Model, template: Template, further: Further, engine: Engine, rendered: Mapping[str, Observation]
+) -> dict[str, _Job]:
+    """What is to be rendered next, of what the engine would serve with this template."""
+    wanted = {case_id: _job(get(case_id), engine) for case_id in further(rendered) if case_id not in rendered}
+    return {case_id: job for case_id, job in wanted.items() if engine.choose(model, job.request) == template}
 
 
 def _serves_chat(engine: Engine, model: Model, template: Template) -> bool:
@@ -151,11 +194,12 @@ def observe_requests(
         rows = [row for row, choice in enumerate(chosen) if choice == template]
         if not rows:
             continue
-        jobs = [(engine.name, _Job(requests[row], now)) for row in rows]
+        jobs = {engine.name: {str(row): _Job(requests[row], now) for row in rows}}
         outcome = _run(template, model.tokenizer, [engine], jobs, _Extent(refused=True))
         if engine.name in outcome.lost:
             raise TemplatelintError(f"engine {engine.name} cannot go on: {outcome.lost[engine.name]}")
-        for row, observed in zip(rows, outcome.observations, strict=True):
+        for row in rows:
+            observed = outcome.observations[engine.name][str(row)]
             results[row] = (template, _as_observation(observed, outcome.loads.get(engine.name)))
     return results
 
@@ -186,11 +230,13 @@ class _Extent:
         characters: of all prompts together.
         seconds: processor time of an engine for all of them.
         refused: render also in an engine that would not start with the template.
+        further: an engine, and what it has rendered → what else it is to render, by case id.
     """
 
     characters: float = math.inf
     seconds: float = math.inf
     refused: bool = False
+    further: Callable[[Engine, Mapping[str, Observation]], Mapping[str, _Job]] | None = None
 
 
 @dataclass(frozen=True)
@@ -199,12 +245,12 @@ class _Outcome:
 
     Attributes:
         loads: engine → None, or why it does not load the template.
-        observations: of the jobs, in their order; for one that was not tried, why.
+        observations: engine → what each job gave, by its key, or why it was not tried; and those of further jobs.
         lost: engine → what it runs on that does not work any more, as a clause; its further jobs were not tried.
     """
 
     loads: Mapping[str, RenderError | None]
-    observations: Sequence[Observation | str]
+    observations: Mapping[str, Mapping[str, Observation | str]]
     lost: Mapping[str, str]
 
 
@@ -212,39 +258,32 @@ def _run(
     template: Template,
     tokenizer: Tokenizer,
     engines: Sequence[Engine],
-    jobs: Sequence[tuple[str, _Job]],
+    jobs: Mapping[str, Mapping[str, _Job]],
     extent: _Extent,
 ) -> _Outcome:
-    """Load the template and render its jobs; jobs come grouped by engine."""
-    each = {engine.name: [job for name, job in jobs if name == engine.name] for engine in engines}
-    answers = _answers(partial(_render_all, template, tokenizer, each, extent), engines)
+    """Load the template in each engine and render its jobs."""
+    answers = _answers(partial(_render_all, template, tokenizer, jobs, extent), engines)
     loads: dict[str, RenderError | None] = {}
-    observations: list[Observation | str] = []
+    observations: dict[str, Mapping[str, Observation | str]] = {}
     gone: dict[str, str] = {}
     for engine in engines:
         items, stop = answers[engine.name]
         if items and isinstance(items[-1], str):
             gone[engine.name] = items.pop()
-        left: Iterator[Any] = iter(items)
         pending = None if stop is None else RenderError(_STOPPED[stop.kind], stop.message)
-        answer: Any = next(left, _ENDED)
-        if answer is _ENDED:  # the child, or what the engine runs on, ended while it was loading the template
+        if items:
+            loads[engine.name] = _error(items[0])
+        else:  # the child, or what the engine runs on, ended while it was loading the template
             loads[engine.name], pending = pending, None
-        else:
-            loads[engine.name] = _error(answer)
+        found: dict[str, Observation | str] = {key: _observation(plain) for key, *plain in items[1:]}
         refused = loads[engine.name] is not None and not _renders_refused(loads[engine.name], extent)
         lost = f"not tried: an earlier cell {'ran out of budget' if stop is None else f'ended with: {stop.message}'}"
-        lost = gone.get(engine.name, lost)
-        for _ in each[engine.name]:
-            if refused:
-                observations.append(f"{engine.name} does not load the template")
-            elif (answer := next(left, None)) is not None:
-                observations.append(_observation(answer))
-            elif pending is not None:
-                observations.append(Observation(error=pending))
-                pending = None
-            else:
-                observations.append(lost)
+        lost = f"{engine.name} does not load the template" if refused else gone.get(engine.name, lost)
+        for key in jobs[engine.name]:
+            if key in found:
+                continue
+            found[key], pending = (lost, None) if refused or pending is None else (Observation(error=pending), None)
+        observations[engine.name] = found
     return _Outcome(loads, observations, gone)
 
 
@@ -285,7 +324,7 @@ def _renders_refused(error: RenderError | None, extent: _Extent) -> bool:
 def _render_all(
     template: Template,
     tokenizer: Tokenizer,
-    jobs: Mapping[str, Sequence[_Job]],
+    jobs: Mapping[str, Mapping[str, _Job]],
     extent: _Extent,
     engines: Sequence[Engine],
 ) -> Iterator[Any]:
@@ -303,9 +342,9 @@ def _render_all(
 
 
 def _render_in(
-    engine: Engine, template: Template, tokenizer: Tokenizer, jobs: Sequence[_Job], extent: _Extent
+    engine: Engine, template: Template, tokenizer: Tokenizer, jobs: Mapping[str, _Job], extent: _Extent
 ) -> Iterator[Any]:
-    """One item for loading, then one for each job.
+    """One item for loading, then one for each job, its key first.
 
     After a cell that took long only to run out of its budget the others are not tried: they would do the same. Nor are
     they once all prompts together hold more text than they may, or took more time.
@@ -318,22 +357,26 @@ def _render_in(
     if loaded.refusal is not None and not extent.refused:
         return
     left, end = extent.characters, process_time() + extent.seconds
-    for job in jobs:
-        if process_time() > end:
-            message = f"the cases together take more than {extent.seconds:g} s of processor time"
-            yield [None, ["timeout", message, None, None]]
-            return
-        started = monotonic()  # a renderer may be at work in a process of its own
-        observation = loaded.render(job.request, job.now)
-        left -= len(observation.prompt or "")
-        if left < 0:
-            message = f"the cases together render to more than {extent.characters:,} characters"
-            yield [None, ["too-large", message, None, None]]
-            return
-        yield [observation.prompt, _plain_error(observation.error)]
-        failed = observation.error is not None and observation.error.out_of_budget
-        if failed and monotonic() - started > _PATIENCE:
-            return
+    rendered: dict[str, Observation] = {}
+    waiting = dict(jobs)
+    while waiting:
+        for key, job in waiting.items():
+            if process_time() > end:
+                message = f"the cases together take more than {extent.seconds:g} s of processor time"
+                yield [key, None, ["timeout", message, None, None]]
+                return
+            started = monotonic()  # a renderer may be at work in a process of its own
+            rendered[key] = observation = loaded.render(job.request, job.now)
+            left -= len(observation.prompt or "")
+            if left < 0:
+                message = f"the cases together render to more than {extent.characters:,} characters"
+                yield [key, None, ["too-large", message, None, None]]
+                return
+            yield [key, observation.prompt, _plain_error(observation.error)]
+            failed = observation.error is not None and observation.error.out_of_budget
+            if failed and monotonic() - started > _PATIENCE:
+                return
+        waiting = {} if extent.further is None else dict(extent.further(engine, rendered))
 
 
 def _plain_error(error: RenderError | None) -> list[Any] | None:

@@ -99,7 +99,10 @@ class LoadedTemplate:
 
     def through(self, program: AnyProgram) -> LoadedTemplate:
         """The same server, its requests prepared as before, but rendered by another program of this template."""
-        return replace(self, printer=program)
+        other = replace(self, printer=program)
+        _ = self.refusal, self.supports_thinking
+        vars(other).update({**vars(self), "printer": program})  # what the server concluded at its start holds here too
+        return other
 
     @property
     def source(self) -> str:
