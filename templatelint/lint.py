@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import sys
@@ -157,7 +158,8 @@ def _judge_all(units: Sequence[_Unit], options: Options) -> Iterator[_Verdict]:
 
     # A fork inherits what is imported; elsewhere than on Linux, system libraries may not survive one.
     context = get_context("fork" if sys.platform == "linux" else "spawn")
-    with ProcessPoolExecutor(min(jobs, len(units) or 1), context) as workers:
+    # what is there at the start stays: collecting it again and again would cost a twentieth of the time
+    with ProcessPoolExecutor(min(jobs, len(units) or 1), context, initializer=gc.freeze) as workers:
         yield from workers.map(partial(_judge, options=options), units)
 
 
