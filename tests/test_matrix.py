@@ -49,3 +49,20 @@ def test_what_an_engine_would_do_with_a_request_may_not_be_known() -> None:
         ("chat-basic", "transformers"),
         ("chat-basic+nogen", "transformers"),
     }
+
+
+def test_what_a_cell_makes_worth_rendering_is_rendered_too_and_once() -> None:
+    source = "{% for m in messages %}{{ m.content }}{% endfor %}"
+    template = Template("default", source, Origin("t.jinja", source))
+    model = Model("t.jinja", "file", (template,))
+    observed = matrix.observe(
+        model,
+        template,
+        [engines.get("transformers")],
+        [cases.get("chat-basic")],
+        further=lambda cells: (
+            ["chat-turns"] if "chat-turns" not in cells else ["chat-basic", "chat-turns", "chat-system"]
+        ),
+    )
+    assert set(observed.of("transformers")) == {"chat-basic", "chat-turns", "chat-system"} == set(observed.cases)
+    assert all(cell.prompt for cell in observed.of("transformers").values())
