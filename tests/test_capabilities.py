@@ -497,7 +497,7 @@ def test_chat_is_judged_in_the_shape_that_the_template_demands() -> None:
 
 
 def test_what_takes_long_with_every_case_is_left_early() -> None:
-    slow = "{% for a in range(300) %}{% for b in range(2000) %}{% endfor %}{% endfor %}" + BASE
+    slow = "{% for a in range(300) %}{% for b in range(9000) %}{% endfor %}{% endfor %}" + BASE  # some seconds in all
     facts = found(slow)
     assert (facts.chat, facts.prompts) == ("fine", True)
     assert facts.why == "the cases together take more than 1 s of processor time"
