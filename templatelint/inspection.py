@@ -66,16 +66,9 @@ class Inspection:
     contract: tuple[Term, ...]
 
 
-def running(names: Sequence[str] = ()) -> list[Engine]:
-    """The engines that a user named, `all` included; the default set where he named none."""
-    return [engines.get(name) for name in engines.expanded(names or engines.DEFAULT_ENGINES)]
-
-
 def not_run(names: Sequence[str] = ()) -> tuple[NotRun, ...]:
     """The engines that `all` stands for and that cannot run here, with the reasons."""
-    if "all" not in names:
-        return ()
-    return tuple(NotRun("*", name, entry.why_not) for name, entry in engines.ENGINES.items() if entry.why_not)
+    return tuple(NotRun("*", name, why_not) for name, why_not in engines.absent(names).items())
 
 
 def uses(asked: Sequence[Engine]) -> tuple[EngineUse, ...]:
@@ -97,8 +90,7 @@ def inspect(model: Model, asked: Sequence[Engine]) -> Inspection:
             adapted = accommodation.adapted(plan, accommodation.demands(observed.of(engine.name)))
             observed = _observed_too(observed, model, engine, adapted.values())
         template = _of(engine.choose(model, cases.get(_CHAT).request)) or _none(model)
-        always_cued = engine.always_cues
-        view = View(engine.name, engine.renderer, engine.client_form, model, template, observed, adapted, always_cued)
+        view = View.of(engine, model, template, observed, adapted)
         if not bounded_out and (further := capabilities.adapted(view)):
             observed = _observed_too(observed, model, engine, further.values())
             view = replace(view, matrix=observed, adapted={**adapted, **further})

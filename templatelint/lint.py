@@ -101,7 +101,7 @@ def lint(models: Sequence[Model], options: Options, progress: Progress | None = 
         options: what to judge.
         progress: told how many templates are done, and of how many, after each.
     """
-    running = _running(options)
+    running = engines.running(options.engines)
     if len(models) > 1:
         engines.preload(running)
     units = [_Unit(model, template) for model in models for template in model.templates]
@@ -120,22 +120,11 @@ def lint(models: Sequence[Model], options: Options, progress: Progress | None = 
             *(finding for verdict in verdicts for finding in verdict.findings),
         ),
         not_run=(
-            *_absent_engines(options),
+            *(NotRun("*", "*", f"{name}: {why_not}") for name, why_not in engines.absent(options.engines).items()),
             *_bypassing(models, running),
             *(gap for verdict in verdicts for gap in verdict.not_run),
         ),
     )
-
-
-def _running(options: Options) -> list[Engine]:
-    return [engines.get(name) for name in engines.expanded(options.engines or engines.DEFAULT_ENGINES)]
-
-
-def _absent_engines(options: Options) -> Iterator[NotRun]:
-    if "all" in options.engines:
-        for name, entry in engines.ENGINES.items():
-            if why_not := entry.why_not:
-                yield NotRun("*", "*", f"{name}: {why_not}")
 
 
 def _bypassing(models: Sequence[Model], running: Sequence[Engine]) -> Iterator[NotRun]:
@@ -164,13 +153,13 @@ def _judge_all(units: Sequence[_Unit], options: Options) -> Iterator[_Verdict]:
 
 
 def _judge(unit: _Unit, options: Options) -> _Verdict:
-    running = _running(options)
+    running = engines.running(options.engines)
     reported = _selected(options)
     evaluated = _with_subsumers(reported)
-    told = {card.id for card in reported}
+    told, judged = {card.id for card in reported}, {card.id for card in evaluated}
     plan = _plan(evaluated)
     wanted = [cases.get(case_id) for case_id in plan]
-    beside = disagreement.untrimmed(unit.template, running) if _TRIMMING in {card.id for card in evaluated} else []
+    beside = disagreement.untrimmed(unit.template, running) if _TRIMMING in judged else []
     further = partial(accommodation.further, plan)
     observed = matrix.observe(unit.model, unit.template, running, wanted, beside, further=further)
     faults: list[tuple[Card, str, Fault]] = []
@@ -182,20 +171,11 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
         adapted: Mapping[str, str] = {}
         if demands := accommodation.demands(observed.of(engine.name)):
             adapted = accommodation.adapted(plan, demands)
-        if observed.loads.get(engine.name) is None and _DISAGREEMENT in {card.id for card in evaluated}:
+        if observed.loads.get(engine.name) is None and _DISAGREEMENT in judged:
             doubtful = disagreement.doubtful(observed, engine, running)
             if doubtful:
                 observed = disagreement.examined(observed, unit.model, unit.template, engine, doubtful)
-        view = View(
-            engine.name,
-            engine.renderer,
-            engine.client_form,
-            unit.model,
-            unit.template,
-            observed,
-            adapted,
-            engine.always_cues,
-        )
+        view = View.of(engine, unit.model, unit.template, observed, adapted)
         for card in evaluated:
             found, gaps = _apply(card, view)
             faults += [(card, engine.name, fault) for fault in found]
@@ -353,7 +333,7 @@ def _finding(unit: _Unit, card: Card, fault: Fault, hit: tuple[str, ...], weight
 
 def _judge_model(model: Model, options: Options) -> list[Finding]:
     """What is to be said of the model as a whole: that some engines have no template for plain chat."""
-    running = _running(options)
+    running = engines.running(options.engines)
     basic = cases.get("chat-basic").request
     choices = {engine.name: engine.choose(model, basic) for engine in running}
     refusals = {name: refusal for name, choice in choices.items() if (refusal := _refusal(choice))}

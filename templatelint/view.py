@@ -11,6 +11,7 @@ from templatelint.syntax import Syntax, TemplateSyntax, parse
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from templatelint.engines import Engine
     from templatelint.matrix import Matrix
     from templatelint.model import Case, ClientForm, Model, Observation, RenderError, Template
 
@@ -49,6 +50,13 @@ class View:
     adapted: Mapping[str, str] = field(default_factory=dict, repr=False)
     always_cued: bool = False
     missed: list[NoText] = field(default_factory=list, repr=False)
+
+    @staticmethod
+    def of(engine: Engine, model: Model, template: Template, matrix: Matrix, adapted: Mapping[str, str]) -> View:
+        """What that engine's cells show; see the class for the rest."""
+        return View(
+            engine.name, engine.renderer, engine.client_form, model, template, matrix, adapted, engine.always_cues
+        )
 
     # ------------------------------------------------------------------------------------- the cells
 

@@ -8,7 +8,8 @@ import pytest
 
 from templatelint import capabilities, cases, matrix
 from templatelint.capabilities import able
-from templatelint.inspection import Serving, inspect, not_run, running
+from templatelint.engines import running
+from templatelint.inspection import Serving, inspect, not_run
 from templatelint.lint import Options, lint
 from templatelint.model import Model, Origin, Template, Tokenizer
 

@@ -8,7 +8,7 @@ import click
 
 from templatelint.cli import CLEAN, NO_ANSWER
 from templatelint.cli.group import Command
-from templatelint.cli.options import Session, Word, common, engines, split, token_options
+from templatelint.cli.options import DEFAULT_SET, Session, common, engine_option, token_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,13 +26,7 @@ if TYPE_CHECKING:
     ),
 )
 @click.argument("refs", metavar="REF...", nargs=-1, required=True)
-@click.option(
-    "--engine",
-    multiple=True,
-    type=Word("engine", engines, metavar="ENGINE"),
-    callback=split,
-    help="Ask this engine; may be repeated, or `all`.  [default: transformers, llama.cpp, vllm, sglang]",
-)
+@engine_option("Ask this engine", DEFAULT_SET)
 @click.option("--stdin-filename", metavar="FILE", help="What the text on stdin is, for the REF -.")
 @token_options
 @common(("text", "json", "jsonl"))
@@ -42,12 +36,12 @@ def command(session: Session, refs: tuple[str, ...], engine: tuple[str, ...], **
     In the table ≠ marks rows in which engines differ, – what does not apply, ? what is unknown. Below it stands the
     contract: what a client must observe, what costs most first.
     """
-    from templatelint import inspection
+    from templatelint import engines
     from templatelint.cli import references
 
     config = session.config
     named = engine or config.engine or ()
-    asked = inspection.running(named)
+    asked = engines.running(named)
     tokens = {"bos_token": config.bos_token, "eos_token": config.eos_token}
     read = references.read(refs, **tokens | {name: text for name, text in given.items() if text is not None})
     for row in read.unreadable:

@@ -9,7 +9,7 @@ import click
 
 from templatelint.cli import CLEAN, FINDINGS, NO_ANSWER
 from templatelint.cli.group import Command
-from templatelint.cli.options import Count, Session, Word, common, engines, split, token_options
+from templatelint.cli.options import DEFAULT_SET, Count, Session, Word, common, engine_option, split, token_options
 from templatelint.model import NEEDS, SEVERITIES, Severity
 from templatelint.report import FORMATS
 
@@ -50,13 +50,7 @@ class _Flags:
     ),
 )
 @click.argument("refs", metavar="REF...", nargs=-1, required=True)
-@click.option(
-    "--engine",
-    multiple=True,
-    type=Word("engine", engines, metavar="ENGINE"),
-    callback=split,
-    help="Judge on this engine; may be repeated, or `all`.  [default: transformers, llama.cpp, vllm, sglang]",
-)
+@engine_option("Judge on this engine", DEFAULT_SET)
 @click.option(
     "--needs",
     multiple=True,

@@ -156,6 +156,26 @@ def engines() -> Iterable[str]:
     return (*ENGINES, "all")
 
 
+DEFAULT_SET = "transformers, llama.cpp, vllm, sglang"
+"""What help texts call the engines that are asked where none is named."""
+
+
+def engine_option(asks: str, default: str) -> Callable[[Command], Command]:
+    """`--engine`, with what it asks for in the words of the command.
+
+    Args:
+        asks: the beginning of the help text.
+        default: the engines that are asked where none is named.
+    """
+    return click.option(
+        "--engine",
+        multiple=True,
+        type=Word("engine", engines, metavar="ENGINE"),
+        callback=split,
+        help=f"{asks}; may be repeated, or `all`.  [default: {default}]",
+    )
+
+
 def _session(values: Mapping[str, Any]) -> Session:
     session = Session(**values)
     if session.config_file is not None:

@@ -10,7 +10,7 @@ import click
 
 from templatelint.cli import CLEAN, FINDINGS, NO_ANSWER
 from templatelint.cli.group import Command
-from templatelint.cli.options import Session, Word, common, engines, split, token_options
+from templatelint.cli.options import Session, Word, common, engine_option, token_options
 from templatelint.errors import TemplatelintError, clip
 
 if TYPE_CHECKING:
@@ -65,13 +65,7 @@ class _Flags:
 @click.option("--messages", metavar="FILE", help="A request object or a list of messages; - for stdin.")
 @click.option("--requests", metavar="PATH", help="A folder of chat-completions bodies, or a file with a list of them.")
 @click.option("--tools", metavar="FILE", help="Tool definitions in OpenAI, Anthropic or MCP form.")
-@click.option(
-    "--engine",
-    multiple=True,
-    type=Word("engine", engines, metavar="ENGINE"),
-    callback=split,
-    help="Whose prompt; may be repeated, or `all`.  [default: transformers]",
-)
+@engine_option("Whose prompt", "transformers")
 @click.option("--real", is_flag=True, help="Ask the engine itself, on this machine: llama.cpp.")
 @click.option("--set", "variables", multiple=True, metavar="KEY=JSON", help="A template variable of the request.")
 @click.option("--no-generation-prompt", is_flag=True, help="Do not ask for the assistant's cue.")
@@ -182,17 +176,15 @@ def _batches(asked: Sequence[Asked]) -> Iterator[list[Asked]]:
 
 def _tell(session: Session, read: Read, flags: _Flags) -> None:
     """Say what the references gave besides templates, and what `all` does not stand for here."""
-    from templatelint.engines import ENGINES
+    from templatelint.engines import absent
 
     for row in read.unreadable:
         session.error(row.message, row.help)
     if not flags.renderer:  # the remarks are about tokens, which a renderer alone takes from --context
         for remark in read.remarks():
             session.note(f"{remark.ref}: {remark.text}")
-    if "all" in flags.engine:
-        for name, entry in ENGINES.items():
-            if why_not := entry.why_not:
-                session.note(f"not run: {name}: {why_not}")
+    for name, why_not in absent(flags.engine).items():
+        session.note(f"not run: {name}: {why_not}")
 
 
 def _plan(flags: _Flags) -> _Plan:

@@ -179,6 +179,22 @@ def expanded(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for word in words for name in (available() if word == "all" else (word,))))
 
 
+def running(words: Sequence[str] = ()) -> list[Engine]:
+    """The engines that a user named, each once; the default set where he named none.
+
+    Raises:
+        TemplatelintError: see `get`.
+    """
+    return [get(name) for name in expanded(words or DEFAULT_ENGINES)]
+
+
+def absent(words: Sequence[str]) -> dict[str, str]:
+    """The engines that `all`, if a user named it, does not stand for here: id → why not."""
+    if "all" not in words:
+        return {}
+    return {name: why_not for name, entry in ENGINES.items() if (why_not := entry.why_not)}
+
+
 def preload(engines: Iterable[Engine]) -> None:
     """Import what these load templates with, for a process that has many to load: its children then inherit it."""
     for engine in engines:

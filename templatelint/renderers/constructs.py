@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from jinja2 import nodes
@@ -98,6 +99,10 @@ def _construct(node: nodes.Node, known: Vocabulary, own: AbstractSet[str]) -> st
     return ""
 
 
+# the renderers whose package lists its names, and that package
+_PACKAGES = {"hf-jinja": "hf_jinja", "minijinja": "minijinja"}
+
+
 @cache
 def vocabulary(renderer: str) -> Vocabulary:
     """What the renderer of that id has."""
@@ -110,24 +115,9 @@ def vocabulary(renderer: str) -> Vocabulary:
             methods=llamacpp.METHODS,
             lacking_functions=llamacpp.LACKING_GLOBALS,
         )
-    if renderer == "hf-jinja":
-        from templatelint.renderers.hf_jinja import vocabulary as hf_jinja
-
-        return Vocabulary(
-            filters=hf_jinja.FILTERS,
-            tests=hf_jinja.TESTS,
-            methods=hf_jinja.METHODS,
-            lacking_functions=hf_jinja.LACKING_GLOBALS,
-        )
-    if renderer == "minijinja":
-        from templatelint.renderers.minijinja import vocabulary as minijinja
-
-        return Vocabulary(
-            filters=minijinja.FILTERS,
-            tests=minijinja.TESTS,
-            methods=minijinja.METHODS,
-            lacking_functions=minijinja.LACKING_GLOBALS,
-        )
+    if (package := _PACKAGES.get(renderer)) is not None:
+        names = import_module(f"templatelint.renderers.{package}.vocabulary")
+        return Vocabulary(names.FILTERS, names.TESTS, names.METHODS, lacking_functions=names.LACKING_GLOBALS)
     from jinja2.filters import FILTERS
     from jinja2.tests import TESTS
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from templatelint.engines.kinds import json_kind
 from templatelint.engines.llamacpp import jsontext
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def _require_content(message: Mapping[str, Any], number: int, *, media: bool) ->
     if content is None or isinstance(content, str):
         return
     if not isinstance(content, list):
-        raise InvalidRequest(f"content of message {number} is {_kind(content)}, neither text nor parts")
+        raise InvalidRequest(f"content of message {number} is {json_kind(content)}, neither text nor parts")
     for part in content:
         kind = part.get("type") if isinstance(part, dict) else None
         if kind in _MEDIA and not media:
@@ -214,7 +215,7 @@ def _text(holder: Mapping[str, Any], name: str, where: str) -> str:
     """The text of a member; empty where it is absent. Null is no text."""
     value = holder.get(name, "")
     if not isinstance(value, str):
-        raise InvalidRequest(f"{name} of {where} is {_kind(value)}, not text")
+        raise InvalidRequest(f"{name} of {where} is {json_kind(value)}, not text")
     return value
 
 
@@ -312,17 +313,5 @@ def _require_log_probabilities(body: Mapping[str, Any], *, tools: bool) -> None:
         raise InvalidRequest("top_logprobs needs logprobs")
 
 
-def _kind(value: Any) -> str:
-    kinds: tuple[tuple[type | tuple[type, ...], str], ...] = (
-        (type(None), "null"),
-        (bool, "a boolean"),
-        ((int, float), "a number"),
-        (str, "text"),
-        ((list, tuple), "a list"),
-        (dict, "an object"),
-    )
-    return next((name for kind, name in kinds if isinstance(value, kind)), type(value).__name__)
-
-
-def _shown(kind: Any) -> str:
-    return kind if isinstance(kind, str) else "none" if kind is None else _kind(kind)
+def _shown(form: Any) -> str:
+    return form if isinstance(form, str) else "none" if form is None else json_kind(form)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from templatelint.engines.vllm.validation import MEDIA, InvalidRequest, Message, kind
+from templatelint.engines.kinds import json_kind
+from templatelint.engines.vllm.validation import MEDIA, InvalidRequest, Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -95,7 +96,7 @@ def _flat(content: Any, where: str) -> Any:
 def _joined(texts: list[Any], where: str) -> str:
     for text in texts:
         if not isinstance(text, str):
-            raise InvalidRequest(f"text of a part of {where} is {kind(text)}")
+            raise InvalidRequest(f"text of a part of {where} is {json_kind(text)}")
     return "\n".join(texts)
 
 
@@ -123,7 +124,7 @@ class _Parts:
             if form is None:
                 raise InvalidRequest(f"{where} has a part without a type")
         if not isinstance(form, str):
-            raise InvalidRequest(f"{where} has a part whose type is {kind(form)}")
+            raise InvalidRequest(f"{where} has a part whose type is {json_kind(form)}")
         if form in _TEXTS:
             return self._text(part, form)
         if form == "tool_reference":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from templatelint.engines.kinds import json_kind
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -44,7 +46,7 @@ def require_members(request: Request) -> None:
     for number, document in enumerate(request.documents or (), 1):
         for name, value in document.items():
             if not isinstance(value, str):
-                raise InvalidRequest(f"{name} of document {number} is {kind(value)}, not text")
+                raise InvalidRequest(f"{name} of document {number} is {json_kind(value)}, not text")
     _require_answer(body.get("response_format"))
     _require_tool_choice(request)
 
@@ -102,7 +104,7 @@ def tool(definition: Mapping[str, Any], number: int) -> dict[str, Any]:
         raise InvalidRequest(f"tool {number} has no function with a name")
     for name, types, wanted in (("description", str, "text"), ("parameters", dict, "an object")):
         if function.get(name) is not None and not isinstance(function[name], types):
-            raise InvalidRequest(f"{name} of tool {number} is {kind(function[name])}, not {wanted}")
+            raise InvalidRequest(f"{name} of tool {number} is {json_kind(function[name])}, not {wanted}")
     shown = {name: function.get(name) for name in ("name", "description", "parameters")}
     if function.get("strict") is not None:
         shown["strict"] = function["strict"]
@@ -255,7 +257,7 @@ def _require_declared(part: Any, role: str, where: str) -> None:
             return
         raise InvalidRequest(f"{where} has a part of type {form} without a text")
     if form not in _DECLARED_PARTS.get(role, ()):
-        shown = f"of type {form!r}" if isinstance(part, dict) else f"that is {kind(part)}"
+        shown = f"of type {form!r}" if isinstance(part, dict) else f"that is {json_kind(part)}"
         raise InvalidRequest(f"{where} has a part {shown}, which that role does not take")
 
 
@@ -263,14 +265,14 @@ def _fault(message: Message, where: str) -> str:
     """Why no type takes the message, as far as that is one member's fault."""
     content = message.get("content")
     if "content" in message and not isinstance(content, str | list):
-        return f"content of {where} is {kind(content)}, neither text nor parts"
+        return f"content of {where} is {json_kind(content)}, neither text nor parts"
     for name in ("name", "tool_call_id"):
         if name in message and not isinstance(message[name], str):
-            return f"{name} of {where} is {kind(message[name])}, not text"
+            return f"{name} of {where} is {json_kind(message[name])}, not text"
     if isinstance(content, list):
         for part in content:
             if not isinstance(part, str | dict):
-                return f"{where} has a part that is {kind(part)}"
+                return f"{where} has a part that is {json_kind(part)}"
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
         if fault := _fault_of_call(call):
@@ -304,22 +306,13 @@ def _fault_of_call(call: Any) -> str:
     arguments = function.get("arguments", _ABSENT)
     if isinstance(arguments, str):
         return ""
-    return "without arguments" if arguments is _ABSENT else f"whose arguments are {kind(arguments)}, not a JSON string"
+    return (
+        "without arguments"
+        if arguments is _ABSENT
+        else f"whose arguments are {json_kind(arguments)}, not a JSON string"
+    )
 
 
 def _tool_of_developer(definition: dict[str, Any]) -> dict[str, Any]:
     function = _ordered(definition["function"], ("name", "description", "parameters", "strict"))
     return _ordered({**definition, "function": function}, ("function", "type"))
-
-
-def kind(value: Any) -> str:
-    """What a JSON value is, in words."""
-    kinds: tuple[tuple[type | tuple[type, ...], str], ...] = (
-        (type(None), "null"),
-        (bool, "a boolean"),
-        ((int, float), "a number"),
-        (str, "text"),
-        ((list, tuple), "a list"),
-        (dict, "an object"),
-    )
-    return next((name for types, name in kinds if isinstance(value, types)), type(value).__name__)
