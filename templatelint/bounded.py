@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
@@ -97,8 +97,9 @@ def run_all(
         return [_run_spawned(job, limits) for job in jobs]
     children: list[_Forked] = []
     try:
-        for job in jobs:
-            children.append(_Forked(job, limits))  # noqa: PERF401 (those before one that fails must be known)
+        with _interrupts_held() as before:
+            for job in jobs:
+                children.append(_Forked(job, limits, before))  # noqa: PERF401 (those before one that fails must be known)
         return [child.result() for child in children]
     finally:
         for child in children:
@@ -114,6 +115,7 @@ _READY, _ITEM, _FINISHED, _MEMORY, _FAILED = b"r", b"i", b"f", b"m", b"x"
 
 
 _Job = partial[Iterator[Any]]
+_Mask = set[int | signal.Signals]
 
 
 class _Send(Protocol):
@@ -203,14 +205,14 @@ def _leave_terminal() -> None:
 class _Forked:
     """A forked child at work."""
 
-    def __init__(self, job: _Job, limits: Limits) -> None:
+    def __init__(self, job: _Job, limits: Limits, signal_mask: _Mask) -> None:
         import resource  # noqa: F401 (imported here once rather than in every child)
 
         self._received = _Received(limits)
         self._read_end, write_end = os.pipe()
         _widen(write_end)
         self._deadline = time.monotonic() + limits.wall
-        self._child: int | None = _fork(self._read_end, write_end, job, limits)
+        self._child: int | None = _fork(self._read_end, write_end, job, limits, signal_mask)
         os.close(write_end)
 
     def result(self) -> tuple[list[Any], Stop | None]:
@@ -263,28 +265,36 @@ def _widen(pipe: int) -> None:
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 1 << 20)
 
 
-def _fork(read_end: int, write_end: int, job: _Job, limits: Limits) -> int:
+@contextmanager
+def _interrupts_held() -> Iterator[_Mask]:
+    """Interrupts wait until the block's end; gives the signal mask from before.
+
+    One that reached a child before its handlers are reset would unwind the parent's stack there, and one that
+    reached the parent right after a fork would leave it a child that it does not know.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+        yield before
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _fork(read_end: int, write_end: int, job: _Job, limits: Limits, signal_mask: _Mask) -> int:
     """Fork; the child never returns. Gives the child's process id."""
     import warnings
 
-    # An interrupt that reaches the child before its handlers are reset would unwind the parent's stack there.
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        with warnings.catch_warnings():
-            # Python 3.12 warns of forks beside other threads; this child runs only what it is given and
-            # takes none of their locks
-            warnings.simplefilter("ignore", DeprecationWarning)
-            child = os.fork()
-        if child == 0:
-            _serve_forked(read_end, write_end, job, limits, held)
-        return child
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+    with warnings.catch_warnings():
+        # Python 3.12 warns of forks beside other threads; this child runs only what it is given and
+        # takes none of their locks
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        _serve_forked(read_end, write_end, job, limits, signal_mask)
+    return child
 
 
-def _serve_forked(
-    read_end: int, write_end: int, job: _Job, limits: Limits, signal_mask: set[int | signal.Signals]
-) -> NoReturn:
+def _serve_forked(read_end: int, write_end: int, job: _Job, limits: Limits, signal_mask: _Mask) -> NoReturn:
     try:
         os.close(read_end)
         gc.disable()  # walking what the parent made would copy its memory pages; this process ends before it matters
@@ -308,7 +318,7 @@ def _serve_forked(
         os._exit(0)  # no exit handlers, no flushing of what the parent had buffered
 
 
-def _reset_signals(mask: set[int | signal.Signals]) -> None:
+def _reset_signals(mask: _Mask) -> None:
     for number in signal.valid_signals():
         if callable(signal.getsignal(number)):
             signal.signal(number, signal.SIG_DFL)

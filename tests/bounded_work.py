@@ -93,6 +93,12 @@ def descriptors() -> list[str]:
     return names
 
 
+def interrupt_parent_at_once() -> Iterator[int]:
+    os.kill(os.getppid(), signal.SIGINT)
+    time.sleep(600)
+    yield 0
+
+
 def interrupt_parent_then_sleep() -> Iterator[int]:
     yield os.getpid()
     os.kill(os.getppid(), signal.SIGINT)

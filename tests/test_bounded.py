@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -160,7 +161,24 @@ def test_the_child_holds_no_end_of_the_parents_pipe() -> None:
     assert items[0].count(os.devnull) >= 3
 
 
-def test_an_interrupt_kills_the_child_and_goes_on() -> None:
+def fork_and_dawdle(real_fork: Callable[[], int] = os.fork) -> int:
+    child = real_fork()
+    if child:
+        time.sleep(0.3)  # the child is at work before its parent goes on
+    return child
+
+
+@pytest.mark.parametrize(
+    ("child_work", "fork"),
+    [
+        (work.interrupt_parent_then_sleep, os.fork),
+        (work.interrupt_parent_at_once, os.fork),
+        (work.interrupt_parent_at_once, fork_and_dawdle),
+    ],
+)
+def test_an_interrupt_kills_the_child_and_goes_on(
+    child_work: Callable[[], Iterator[int]], fork: Callable[[], int]
+) -> None:
     killed: list[int] = []
     real_kill = os.kill
 
@@ -170,8 +188,9 @@ def test_an_interrupt_kills_the_child_and_goes_on() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "kill", kill)
+        patch.setattr(os, "fork", fork)
         with pytest.raises(KeyboardInterrupt):
-            run(work.interrupt_parent_then_sleep)
+            run(child_work)
     (child,) = killed
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
