@@ -1,0 +1,57 @@
+"""Syntaxes of tool calls: recognised in what a template renders, read back from what a model writes, written."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from templatelint.nearest import unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from templatelint.dialects.dialect import Dialect
+
+# Module → its dialects, each an attribute named like the dialect in capitals. The order is that of recognition: what
+# is more specific comes first.
+_MODULES: Mapping[str, tuple[str, ...]] = {
+    "json_calls": ("hermes",),
+}
+NAMES: tuple[str, ...] = tuple(name for names in _MODULES.values() for name in names)
+AUTO = "auto"
+
+
+@cache
+def get(name: str) -> Dialect:
+    """The dialect of that name or alias, `_` and `-` being the same.
+
+    Raises:
+        TemplatelintError: there is none.
+    """
+    wanted = _folded(name)
+    for module, names in _MODULES.items():
+        for known in names:
+            if _folded(known) == wanted:
+                return _dialect(module, known)
+    for dialect in every():
+        if wanted in map(_folded, dialect.aliases):
+            return dialect
+    raise unknown("dialect", name, (*NAMES, AUTO))
+
+
+@cache
+def every() -> tuple[Dialect, ...]:
+    """All dialects, in the order in which they are tried."""
+    return tuple(_dialect(module, name) for module, names in _MODULES.items() for name in names)
+
+
+def _dialect(module: str, name: str) -> Dialect:
+    found: Dialect = getattr(
+        import_module(f"templatelint.dialects.{module}"), name.upper().replace("-", "_").replace(".", "_")
+    )
+    return found
+
+
+def _folded(name: str) -> str:
+    return name.lower().replace("_", "-")

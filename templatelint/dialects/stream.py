@@ -1,0 +1,309 @@
+"""A reply that arrives in pieces → the same reading however it was cut: primitives that wait for more text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator
+from functools import lru_cache
+from typing import Any, TypeAlias, TypeVar
+
+T = TypeVar("T")
+# A reading in progress: it yields where it needs more text than has arrived, and returns what it read.
+Step: TypeAlias = Generator[None, None, T]
+Sink: TypeAlias = Callable[[str], None]
+
+_DEEPEST = 100  # nested brackets; what models write has a handful
+_GLIMPSE = 24  # characters of the text that a message repeats
+_OUTSIDE = re.compile(r'[{}\[\]"]')
+_INSIDE = re.compile(r'["\\]')
+_SCALAR = re.compile(r"[-+.\w]+")
+_CLOSER = {"{": "}", "[": "]"}
+
+
+class Malformed(Exception):
+    """What stands here is no call of the dialect; says what was expected."""
+
+
+class Cut(Exception):
+    """The reply ends inside a call; says what was still to come."""
+
+
+class Stream:
+    """The text of a reply as far as it has arrived, and a position up to which it is read.
+
+    No method tells anything that further text could change: each waits (yields) until the answer is certain. So
+    a reading built on them is the same however the text was cut.
+    """
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._dropped = 0
+        self.at = 0
+        self.ended = False
+
+    def add(self, piece: str) -> None:
+        """More of the reply."""
+        self._text += piece
+
+    @property
+    def offset(self) -> int:
+        """The position in the whole reply, in characters."""
+        return self._dropped + self.at
+
+    def since(self, start: int) -> str:
+        """What was read from a position to this one."""
+        return self._text[start : self.at]
+
+    def forget(self) -> None:
+        """Let go of what is read: positions kept from before mean nothing any more."""
+        if not self.at:
+            return
+        self._text = self._text[self.at :]
+        self._dropped += self.at
+        self.at = 0
+
+    def rest(self) -> str:
+        """What has arrived and is not read."""
+        return self._text[self.at :]
+
+    # ---------------------------------------------------------------------------------------- looking ahead
+
+    def peek(self) -> Step[str]:
+        """The next character; empty at the end."""
+        while self.at == len(self._text):
+            if self.ended:
+                return ""
+            yield
+        return self._text[self.at]
+
+    def starts(self, *literals: str) -> Step[str | None]:
+        """The longest of these texts that stands here, or None."""
+        for literal in sorted(literals, key=len, reverse=True):
+            while not self.ended and len(self._text) - self.at < len(literal):
+                if not literal.startswith(self._text[self.at :]):
+                    break
+                yield
+            if self._text.startswith(literal, self.at):
+                return literal
+        return None
+
+    # ---------------------------------------------------------------------------------------------- reading
+
+    def accept(self, *literals: str) -> Step[str | None]:
+        """Read one of these texts, the longest that fits; None where none stands here."""
+        found = yield from self.starts(*literals)
+        if found is not None:
+            self.at += len(found)
+        return found
+
+    def expect(self, *literals: str) -> Step[str]:
+        """Read one of these texts.
+
+        Raises:
+            Cut: the reply ends before or inside it.
+            Malformed: something else stands here.
+        """
+        found = yield from self.accept(*literals)
+        if found is not None:
+            return found
+        rest = self._text[self.at : self.at + max(map(len, literals))]
+        if self.ended and any(literal.startswith(rest) for literal in literals):
+            raise Cut(literals[0])
+        raise Malformed(f"{literals[0]!r} expected, {self.glimpse()} found")
+
+    def glimpse(self) -> str:
+        """The next few characters, as a message shows them."""
+        rest = self._text[self.at : self.at + _GLIMPSE]
+        return repr(rest) if rest else "the end"
+
+    def blanks(self) -> Step[str]:
+        """Read whitespace, if there is any."""
+        return (yield from self.run(_blanks))
+
+    def run(self, extent: Callable[[str, int], int]) -> Step[str]:
+        """Read the characters that belong together.
+
+        Args:
+            extent: (text, position) → the position behind the last of them.
+        """
+        end = self.at
+        while True:
+            end = extent(self._text, end)
+            if end < len(self._text) or self.ended:
+                break
+            yield
+        text, self.at = self._text[self.at : end], end
+        return text
+
+    def search(self, marks: tuple[str, ...], sink: Sink) -> Step[str | None]:
+        """Pass on the text before the first of these marks as it arrives; None where none comes.
+
+        The position is then that of the mark, which is still to be read.
+        """
+        known = _Marks.of(marks)
+        while True:
+            found = known.pattern.search(self._text, self.at)
+            if found is not None and (self.ended or not known.may_grow(found[0], self._text[found.start() :])):
+                end = found.start()
+            elif self.ended:
+                found, end = None, len(self._text)
+            else:
+                end = found.start() if found else len(self._text) - known.pending(self._text, self.at)
+                found = None
+            if end > self.at:
+                sink(self._text[self.at : end])
+                self.at = end
+            if found is not None:
+                return found[0]
+            if self.ended:
+                return None
+            yield
+
+    def until(self, *marks: str) -> Step[tuple[str, str]]:
+        """Read up to and with the first of these marks: (the text before it, the mark).
+
+        Raises:
+            Cut: none comes.
+        """
+        start = self.at
+        kept: list[str] = []
+        mark = yield from self.search(marks, kept.append)
+        if mark is None:
+            self.at = start
+            raise Cut(marks[0])
+        self.at += len(mark)
+        return "".join(kept), mark
+
+    def json_text(self) -> Step[str]:
+        """Read the extent of one JSON value; whether it is valid inside shows when it is parsed.
+
+        Raises:
+            Cut: the reply ends inside it.
+            Malformed: none starts here, or its brackets do not match.
+        """
+        first = yield from self.peek()
+        if not first:
+            raise Cut("a JSON value")
+        if first in _CLOSER or first == '"':
+            return (yield from self._bracketed())
+        text = yield from self.run(_scalar)
+        if not text:
+            raise Malformed(f"a JSON value expected, {self.glimpse()} found")
+        return text
+
+    def _bracketed(self) -> Step[str]:
+        start = position = self.at
+        open_brackets: list[str] = []
+        quoted = False
+        while True:
+            found = (_INSIDE if quoted else _OUTSIDE).search(self._text, position)
+            if found is None or (found[0] == "\\" and found.end() == len(self._text)):
+                if self.ended:
+                    raise Cut('"' if quoted else open_brackets[-1])
+                position = len(self._text) if found is None else found.start()
+                yield
+                continue
+            position = found.end()
+            mark = found[0]
+            if mark == "\\":
+                position += 1
+            elif mark == '"':
+                quoted = not quoted
+            elif mark in _CLOSER:
+                if len(open_brackets) == _DEEPEST:
+                    raise Malformed(f"JSON nested deeper than {_DEEPEST}")
+                open_brackets.append(_CLOSER[mark])
+            elif mark != open_brackets.pop():
+                raise Malformed(
+                    f"brackets that do not match: {self._text[max(start, position - _GLIMPSE) : position]!r}"
+                )
+            if not quoted and not open_brackets:
+                self.at = position
+                return self._text[start:position]
+
+    def json(self) -> Step[Any]:
+        """Read one JSON value (raw control characters in strings pass).
+
+        Raises:
+            Cut: the reply ends inside it.
+            Malformed: it is not valid.
+        """
+        start = self.at
+        text = yield from self.json_text()
+        try:
+            return parse_json(text)
+        except ValueError as error:
+            self.at = start
+            raise Malformed(f"JSON that is not valid: {error}") from error
+
+
+def parse_json(text: str) -> Any:
+    """JSON text → data; raw control characters in strings pass, NaN and Infinity do not.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
+    import json
+
+    def reject(word: str) -> Any:
+        raise ValueError(f"{word} is no JSON")
+
+    try:
+        return json.loads(text, strict=False, parse_constant=reject)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
+# ------------------------------------------------------------------------------------- extents and marks
+
+
+def _blanks(text: str, position: int) -> int:
+    while position < len(text) and text[position].isspace():
+        position += 1
+    return position
+
+
+def _scalar(text: str, position: int) -> int:
+    found = _SCALAR.match(text, position)
+    return found.end() if found else position
+
+
+def extent_of(pattern: str) -> Callable[[str, int], int]:
+    """The extent of a run of characters, for `Stream.run`.
+
+    Args:
+        pattern: of one or more characters, each of which belongs to the run whatever stands beside it.
+    """
+    compiled = re.compile(pattern)
+
+    def extent(text: str, position: int) -> int:
+        found = compiled.match(text, position)
+        return found.end() if found else position
+
+    return extent
+
+
+class _Marks:
+    """Texts to look for at once."""
+
+    def __init__(self, marks: tuple[str, ...]) -> None:
+        self._marks = marks
+        self.pattern = re.compile("|".join(map(re.escape, sorted(marks, key=len, reverse=True))) if marks else r"(?!)")
+        self._heads = {mark[:length] for mark in marks for length in range(1, len(mark))}
+        self._longest = max(map(len, marks), default=1)
+
+    @staticmethod
+    @lru_cache(maxsize=256)
+    def of(marks: tuple[str, ...]) -> _Marks:
+        return _Marks(marks)
+
+    def may_grow(self, found: str, rest: str) -> bool:
+        """Whether a longer mark may turn out to stand where this one was found."""
+        return any(mark != found and mark.startswith(rest) for mark in self._marks)
+
+    def pending(self, text: str, start: int) -> int:
+        """How many characters at the end may be the beginning of a mark."""
+        for length in range(min(self._longest - 1, len(text) - start), 0, -1):
+            if text[-length:] in self._heads:
+                return length
+        return 0
