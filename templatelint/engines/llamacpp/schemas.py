@@ -75,15 +75,27 @@ class _Reading:
         if reference in self._followed:
             return
         self._followed.add(reference)
-        target = self.root
-        for step in reference[1:].split("/")[1:]:
-            if isinstance(target, dict) and step in target:
-                target = target[step]
-            elif isinstance(target, list) and step.isdecimal() and int(step) < len(target):
-                target = target[int(step)]
-            else:
-                raise _Faulty(f"$ref {reference} at {path} points to nothing: there is no {step}")
-        yield target, reference
+        yield _resolved(reference, self.root, path), reference
+
+
+def referenced(reference: str, root: Any) -> Any:
+    """What a reference into a schema points to; None where that is nothing."""
+    try:
+        return _resolved(reference, root, "#")
+    except _Faulty:
+        return None
+
+
+def _resolved(reference: str, root: Any, path: str) -> Any:
+    target = root
+    for step in reference[1:].split("/")[1:]:
+        if isinstance(target, dict) and step in target:
+            target = target[step]
+        elif isinstance(target, list) and step.isdecimal() and int(step) < len(target):
+            target = target[int(step)]
+        else:
+            raise _Faulty(f"$ref {reference} at {path} points to nothing: there is no {step}")
+    return target
 
 
 def _lists_values(schema: dict[str, Any], path: str) -> bool:
