@@ -13,6 +13,23 @@ if TYPE_CHECKING:
 # What looks like a token of the template's own: <|im_end|>, [INST], </s>, <｜User｜>.
 MARKER = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z][A-Z_]*\]")
 
+# What opens a stretch of thought, and what ends it (as of 2026-11).
+THOUGHT = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<reasoning>", "</reasoning>"),
+    ("[THINK]", "[/THINK]"),  # Magistral
+    ("<seed:think>", "</seed:think>"),
+    ("<mm:think>", "</mm:think>"),  # MiniMax M3
+    ("<longcat_think>", "</longcat_think>"),
+    ("◁think▷", "◁/think▷"),  # Kimi-VL
+    ("<|channel>thought", "<channel|>"),  # Gemma 4
+    ("<|START_THINKING|>", "<|END_THINKING|>"),  # Command A
+    ("<|inner_prefix|>", "<|inner_suffix|>"),  # Apertus
+    ("<|channel|>analysis<|message|>", "<|end|>"),  # gpt-oss
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
@@ -56,6 +73,15 @@ def _span(prompt: str, text: str, marked: str) -> tuple[int, int] | None:
     start -= common(text[:inside][::-1], prompt[:start][::-1])
     end += common(text[inside + len(marked) :], prompt[end:])
     return start, end
+
+
+def region(prompt: str, case: Case, turn: str = "user.1", until: str = "tool.1") -> str:
+    """The prompt from the end of one text to the start of another (to its own end where that is missing)."""
+    before, after = stretch(prompt, case, turn), None
+    if until in case.marks:
+        after = stretch(prompt, case, until)
+    start = before.end if before else 0
+    return prompt[start : after.start if after and after.start >= start else len(prompt)]
 
 
 def message_text(case: Case, mark_text: str) -> str:

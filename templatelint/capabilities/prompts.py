@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from templatelint.reading import MARKER, common, stretch, turns
+from templatelint.reading import MARKER, THOUGHT, common, stretch, turns
 
 if TYPE_CHECKING:
     from templatelint.capabilities.cells import Cells, Word
@@ -15,22 +15,6 @@ _TURNS, _TWO_USERS = "chat-turns", "chat-two-users"
 CASES = (_BASIC, _BARE, _TURNS, _TWO_USERS)
 _FLAG = "add_generation_prompt"
 
-# What opens a stretch of thought, and what ends it (as of 2026-11).
-_THOUGHT = (
-    ("<think>", "</think>"),
-    ("<thinking>", "</thinking>"),
-    ("<thought>", "</thought>"),
-    ("<reasoning>", "</reasoning>"),
-    ("[THINK]", "[/THINK]"),  # Magistral
-    ("<seed:think>", "</seed:think>"),
-    ("<mm:think>", "</mm:think>"),  # MiniMax M3
-    ("<longcat_think>", "</longcat_think>"),
-    ("◁think▷", "◁/think▷"),  # Kimi-VL
-    ("<|channel>thought", "<channel|>"),  # Gemma 4
-    ("<|START_THINKING|>", "<|END_THINKING|>"),  # Command A
-    ("<|inner_prefix|>", "<|inner_suffix|>"),  # Apertus
-    ("<|channel|>analysis<|message|>", "<|end|>"),  # gpt-oss
-)
 # How templates spell BOS where they do not take it from the tokenizer.
 _SPELT = (
     "<s>",
@@ -132,7 +116,7 @@ def _thought(cells: Cells) -> Word:
     if prompt is None or user is None:
         return None
     tail = prompt[user.end :]
-    for opening, closing in _THOUGHT:
+    for opening, closing in THOUGHT:
         at = tail.rfind(opening)
         if at >= 0:
             return "closes" if closing in tail[at:] else "opens"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from templatelint.checks._calls import id_for_name, lost_parts, region
-from templatelint.reading import has, positions
+from templatelint.checks._calls import id_for_name, lost_parts
+from templatelint.reading import has, positions, region
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

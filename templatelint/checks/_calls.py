@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from templatelint.reading import positions, stretch
+from templatelint.reading import positions, region
 
 if TYPE_CHECKING:
     from templatelint.model import Case
@@ -12,15 +12,6 @@ if TYPE_CHECKING:
 
 # Histories that end in a call, or go on without its result; servers refuse the first kind before they render.
 WITHOUT_RESULT = ("tool-pending", "tool-unanswered")
-
-
-def region(prompt: str, case: Case, turn: str = "user.1", until: str = "tool.1") -> str:
-    """The prompt from the end of one text to the start of another (to its own end where that is missing)."""
-    before, after = stretch(prompt, case, turn), None
-    if until in case.marks:
-        after = stretch(prompt, case, until)
-    start = before.end if before else 0
-    return prompt[start : after.start if after and after.start >= start else len(prompt)]
 
 
 def lost_parts(prompt: str, case: Case, call: int) -> list[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from templatelint.checks._calls import other_form, region
+from templatelint.checks._calls import other_form
 from templatelint.model import Fault
-from templatelint.reading import around
+from templatelint.reading import around, region
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

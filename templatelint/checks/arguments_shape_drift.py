@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from templatelint.checks._calls import other_form, region
+from templatelint.checks._calls import other_form
 from templatelint.model import Fault
-from templatelint.reading import around, common
+from templatelint.reading import around, common, region
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from templatelint.checks._calls import region
 from templatelint.model import Fault
-from templatelint.reading import around
+from templatelint.reading import around, region
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

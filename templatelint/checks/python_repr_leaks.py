@@ -7,10 +7,9 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from templatelint.checks._calls import region
 from templatelint.checks._parts import DUMPED
 from templatelint.model import Case, Fault
-from templatelint.reading import around, stretch
+from templatelint.reading import around, region, stretch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
