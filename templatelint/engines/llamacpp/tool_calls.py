@@ -38,6 +38,7 @@ class ToolCalls:
     Attributes:
         mode: one JSON object, JSON behind a tagged name, or everything tagged.
         openai_wrapper_trigger: a call may begin with `"type": "function"`.
+        blanks_before_end: white space may stand between the last argument and `per_call_end`.
         args_start, args_end, arg_separator: never filled.
     """
 
@@ -49,6 +50,7 @@ class ToolCalls:
     fun_name_is_key: bool = False
     tools_array_wrapped: bool = False
     openai_wrapper_trigger: bool = False
+    blanks_before_end: bool = False
     function_field: bytes = b"function"
     name_field: bytes = b"name"
     args_field: bytes = b"arguments"

@@ -66,6 +66,7 @@ class Setting:
         generation_prompt: what the reply is read behind; bytes, since it may begin inside a character.
         tools: the definitions of the request as `validation.ChatRequest` has them; none where `tool_choice` is none.
         parallel: more than one call is taken.
+        required: `tool_choice` is required: there must be a call.
         source: the template's source as llama.cpp parses it.
         variables: what the template was rendered with.
         thinking: the server's idea of whether the model is to think.
@@ -76,6 +77,7 @@ class Setting:
     generation_prompt: bytes
     tools: Sequence[Mapping[str, Any]] = ()
     parallel: bool = True
+    required: bool = False
     source: str = ""
     variables: Mapping[str, Any] = field(default_factory=dict)
     thinking: bool = True
