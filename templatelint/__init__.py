@@ -1,3 +1,18 @@
 """templatelint: what a chat template really does, judged by the engine that runs it."""
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from templatelint.dialects.reader import Reader, parse
+
 __version__ = "0.1.0"
+__all__ = ["Reader", "__version__", "parse"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for: the program's start pays for none of it."""
+    if name in ("Reader", "parse"):
+        from templatelint.dialects import reader
+
+        return getattr(reader, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -161,8 +161,17 @@ def read_tools(path: str | Path) -> list[dict[str, Any]]:
     Raises:
         TemplatelintError: it cannot be read, holds no tool, or something that is none.
     """
-    value = read_json(path, _TOOLS)
-    shown, place = _shown(path), ""
+    return tools_of(read_json(path, _TOOLS), _shown(path))
+
+
+def tools_of(value: object, where: str) -> list[dict[str, Any]]:
+    """OpenAI tool definitions from JSON data; forms and errors as of `read_tools`.
+
+    Args:
+        value: the data.
+        where: what error messages call it.
+    """
+    shown, place = where, ""
     if isinstance(value, Mapping) and isinstance(value.get("result"), Mapping):
         value, place = value["result"], "result."
     if isinstance(value, Mapping) and "tools" in value:
@@ -243,8 +252,23 @@ def _check_characters(value: object, where: str) -> None:
 
 def _parsed(path: str | Path, wanted: str) -> Any:
     """The same, whatever characters its strings hold."""
-    import json
+    text = read_text(path, "JSON", wanted).removeprefix("\ufeff")
+    if not text.strip():
+        raise TemplatelintError(f"{_shown(path)} is empty", help=wanted)
+    return parsed(text, _shown(path), wanted)
 
+
+def read_text(path: str | Path, what: str, wanted: str) -> str:
+    """The text of a file; `-` reads standard input.
+
+    Args:
+        path: the file; a pipe will do.
+        what: what is meant to be in it (`JSON`).
+        wanted: what to give instead, for the help line.
+
+    Raises:
+        TemplatelintError: it cannot be read or is not UTF-8.
+    """
     shown = _shown(path)
     if str(path) == "-" and sys.stdin is None:
         raise TemplatelintError("standard input is closed", help=wanted)
@@ -252,9 +276,22 @@ def _parsed(path: str | Path, wanted: str) -> Any:
         raw = sys.stdin.buffer.read() if str(path) == "-" else Path(path).read_bytes()
     except OSError as error:
         raise _unreadable(shown, error, wanted) from error
-    text = texts.decode(raw, shown, "JSON").removeprefix("\ufeff")
-    if not text.strip():
-        raise TemplatelintError(f"{shown} is empty", help=wanted)
+    return texts.decode(raw, shown, what)
+
+
+def parsed(text: str, shown: str, wanted: str) -> Any:
+    """JSON text → its value.
+
+    Args:
+        text: the text.
+        shown: what error messages call it.
+        wanted: what to give instead, for the help line.
+
+    Raises:
+        TemplatelintError: it is not JSON.
+    """
+    import json
+
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
