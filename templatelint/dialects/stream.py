@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar
 
@@ -14,10 +14,8 @@ Sink: TypeAlias = Callable[[str], None]
 
 _DEEPEST = 100  # nested brackets; what models write has a handful
 _GLIMPSE = 24  # characters of the text that a message repeats
-_OUTSIDE = re.compile(r'[{}\[\]"]')
-_INSIDE = re.compile(r'["\\]')
+_ESCAPE = "\\"
 _SCALAR = re.compile(r"[-+.\w]+")
-_CLOSER = {"{": "}", "[": "]"}
 
 
 class Malformed(Exception):
@@ -181,43 +179,53 @@ class Stream:
             Cut: the reply ends inside it.
             Malformed: none starts here, or its brackets do not match.
         """
-        first = yield from self.peek()
-        if not first:
-            raise Cut("a JSON value")
-        if first in _CLOSER or first == '"':
-            return (yield from self._bracketed())
+        return (yield from self.value_text(JSON))
+
+    def value_text(self, nesting: Nesting) -> Step[str]:
+        """Read the extent of one value: quoted, in brackets, or else a number or a word.
+
+        Raises:
+            Cut: the reply ends inside it.
+            Malformed: none starts here, or its brackets do not match.
+        """
+        if (yield from self.starts(*nesting.beginnings)) is not None:
+            return (yield from self._nested(nesting))
+        if not (yield from self.peek()):
+            raise Cut("a value")
         text = yield from self.run(_scalar)
         if not text:
-            raise Malformed(f"a JSON value expected, {self.glimpse()} found")
+            raise Malformed(f"a value expected, {self.glimpse()} found")
         return text
 
-    def _bracketed(self) -> Step[str]:
+    def _nested(self, nesting: Nesting) -> Step[str]:
         start = position = self.at
         open_brackets: list[str] = []
-        quoted = False
+        quote = ""
         while True:
-            found = (_INSIDE if quoted else _OUTSIDE).search(self._text, position)
-            if found is None or (found[0] == "\\" and found.end() == len(self._text)):
+            marks = nesting.inside[quote] if quote else nesting.outside
+            limit = len(self._text) - (0 if self.ended else marks.pending(self._text, position))
+            found = marks.pattern.search(self._text, position, limit)
+            if found is None or (found[0] == _ESCAPE and found.end() == len(self._text)):
                 if self.ended:
-                    raise Cut('"' if quoted else open_brackets[-1])
-                position = len(self._text) if found is None else found.start()
+                    raise Cut(quote or open_brackets[-1])
+                position = limit if found is None else found.start()
                 yield
                 continue
             position = found.end()
             mark = found[0]
-            if mark == "\\":
+            if mark == _ESCAPE:
                 position += 1
-            elif mark == '"':
-                quoted = not quoted
-            elif mark in _CLOSER:
+            elif mark in nesting.inside:
+                quote = "" if quote else mark
+            elif mark in nesting.closers:
                 if len(open_brackets) == _DEEPEST:
-                    raise Malformed(f"JSON nested deeper than {_DEEPEST}")
-                open_brackets.append(_CLOSER[mark])
+                    raise Malformed(f"nested deeper than {_DEEPEST}")
+                open_brackets.append(nesting.closers[mark])
             elif mark != open_brackets.pop():
                 raise Malformed(
                     f"brackets that do not match: {self._text[max(start, position - _GLIMPSE) : position]!r}"
                 )
-            if not quoted and not open_brackets:
+            if not quote and not open_brackets:
                 self.at = position
                 return self._text[start:position]
 
@@ -307,3 +315,21 @@ class _Marks:
             if text[-length:] in self._heads:
                 return length
         return 0
+
+
+class Nesting:
+    """What encloses a value in a syntax; brackets in a quoted text are none.
+
+    Args:
+        closers: opening bracket → its closing one.
+        quotes: mark before and behind a text → whether a backslash in it takes the next character out of the syntax.
+    """
+
+    def __init__(self, closers: Mapping[str, str], quotes: Mapping[str, bool]) -> None:
+        self.closers = closers
+        self.beginnings = (*closers, *quotes)
+        self.outside = _Marks.of((*self.beginnings, *closers.values()))
+        self.inside = {quote: _Marks.of((quote, _ESCAPE) if escapes else (quote,)) for quote, escapes in quotes.items()}
+
+
+JSON = Nesting({"{": "}", "[": "]"}, {'"': True})
