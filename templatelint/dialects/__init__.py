@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 # is more specific comes first.
 _MODULES: Mapping[str, tuple[str, ...]] = {
     "json_calls": ("hermes",),
+    "gemma": ("gemma4", "functiongemma"),
+    "pythonic": ("llama4-pythonic", "olmo3", "minicpm3", "lfm2", "pythonic"),
 }
 NAMES: tuple[str, ...] = tuple(name for names in _MODULES.values() for name in names)
 AUTO = "auto"

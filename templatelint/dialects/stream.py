@@ -107,12 +107,12 @@ class Stream:
         rest = self._text[self.at : self.at + max(map(len, literals))]
         if self.ended and any(literal.startswith(rest) for literal in literals):
             raise Cut(literals[0])
-        raise Malformed(f"{literals[0]!r} expected, {self.glimpse()} found")
+        common = max(_in_common(literal, rest) for literal in literals)
+        raise Malformed(f"{literals[0]!r} expected, {rest[: common + 1]!r} found")
 
     def glimpse(self) -> str:
-        """The next few characters, as a message shows them."""
-        rest = self._text[self.at : self.at + _GLIMPSE]
-        return repr(rest) if rest else "the end"
+        """The next character, as a message shows it: how many more have arrived is to make no difference."""
+        return repr(self._text[self.at]) if self.at < len(self._text) else "the end"
 
     def blanks(self) -> Step[str]:
         """Read whitespace, if there is any."""
@@ -263,6 +263,12 @@ def parse_json(text: str) -> Any:
 
 
 # ------------------------------------------------------------------------------------- extents and marks
+
+
+def _in_common(one: str, other: str) -> int:
+    """How many characters two texts begin with in common."""
+    shorter = min(len(one), len(other))
+    return next((at for at in range(shorter) if one[at] != other[at]), shorter)
 
 
 def _blanks(text: str, position: int) -> int:

@@ -1,0 +1,215 @@
+"""Dialects of Gemma: `call:name{key:value,…}`, like JSON, but keys are bare and texts stand between marks."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from templatelint.dialects.dialect import Dialect, ReadCalls, Reading, WriteCalls
+from templatelint.dialects.python_literals import scalar
+from templatelint.dialects.reply import ToolCall
+from templatelint.dialects.stream import Malformed, Nesting, Step, extent_of, parse_json
+
+_NAME = r"[\w.:/-]"
+_KEY = re.compile(r"""[^:,{}\[\]<>"\n]+""")
+_WORD = re.compile(r"""[^,{}\[\]<>"\n]+""")
+_BLANKS = re.compile(r"\s*")
+_JSON_TEXT_END = re.compile(r'\\.|"', re.DOTALL)
+_name = extent_of(f"{_NAME}+")
+_CALL = "call:"
+
+
+def calls(opening: str, closing: str, quote: str) -> ReadCalls:
+    """A reader of `OPENING call:name{…} CLOSING`; there may be several calls between the marks.
+
+    Args:
+        opening: mark before a call.
+        closing: mark behind it.
+        quote: mark before and behind a text, in which nothing is escaped.
+    """
+    nesting = Nesting({"{": "}", "[": "]"}, {quote: False, '"': True})
+
+    def read(reading: Reading) -> Step[None]:
+        stream = reading.stream
+        yield from stream.expect(opening)
+        yield from stream.blanks()
+        yield from stream.accept(_CALL)
+        while True:
+            name = yield from stream.run(_name)
+            yield from stream.blanks()
+            if not name and (yield from stream.peek()):
+                raise Malformed(f"the name of a function expected, {stream.glimpse()} found")
+            if (yield from stream.starts("{")) is None:
+                yield from stream.expect("{")
+            arguments = _Value((yield from stream.value_text(nesting)), quote).value()
+            reading.emit(ToolCall(name, arguments))
+            behind = stream.at
+            yield from stream.blanks()
+            if (yield from stream.accept(closing)) is not None:
+                return
+            yield from stream.accept(",")
+            yield from stream.blanks()
+            if (yield from stream.accept(_CALL)) is None:
+                stream.at = behind
+                reading.unclosed = closing
+                return
+
+    return read
+
+
+class _Value:
+    """A value in the course of being read; how deep it is is bounded by whoever found its extent."""
+
+    def __init__(self, text: str, quote: str) -> None:
+        self._text = text
+        self._quote = quote
+        self._at = 0
+
+    def value(self) -> Any:
+        """The value that begins here.
+
+        Raises:
+            Malformed: none does.
+        """
+        if (text := self._quoted()) is not None:
+            return text
+        if self._accept("{"):
+            return self._mapping()
+        if self._accept("["):
+            return self._items()
+        word = self._run(_WORD)
+        try:
+            return scalar(word)
+        except Malformed:
+            if not word:
+                raise
+            return word  # a text without its marks
+
+    def _mapping(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        while not self._accept("}"):
+            key = self._quoted()
+            if key is None:
+                key = self._run(_KEY)
+            if not self._accept(":"):
+                raise Malformed(f"':' expected, {self._glimpse()!r} found")
+            found[key] = self.value()
+            self._separator("}")
+        return found
+
+    def _items(self) -> list[Any]:
+        found: list[Any] = []
+        while not self._accept("]"):
+            found.append(self.value())
+            self._separator("]")
+        return found
+
+    def _quoted(self) -> str | None:
+        """The text between marks that begins here, or between quotation marks, as JSON has it."""
+        if self._accept(self._quote):
+            start, end = self._at, self._text.find(self._quote, self._at)
+            if end < 0:
+                raise Malformed(f"{self._quote!r} expected")
+            self._at = end + len(self._quote)
+            return self._text[start:end]
+        if not self._accept('"'):
+            return None
+        start = self._at - 1
+        for found in _JSON_TEXT_END.finditer(self._text, self._at):
+            if found[0] == '"':
+                self._at = found.end()
+                return self._json_text(self._text[start : self._at])
+        raise Malformed("'\"' expected")
+
+    @staticmethod
+    def _json_text(text: str) -> str:
+        try:
+            found = parse_json(text)
+        except ValueError as error:
+            raise Malformed(f"a text that is not valid: {error}") from error
+        return str(found)
+
+    def _separator(self, closer: str) -> None:
+        if not self._accept(",") and not self._stands(closer):
+            raise Malformed(f"',' or {closer!r} expected, {self._glimpse()!r} found")
+
+    def _run(self, pattern: re.Pattern[str]) -> str:
+        self._stands("")
+        found = pattern.match(self._text, self._at)
+        if found is None:
+            return ""
+        self._at = found.end()
+        return found[0].strip()
+
+    def _accept(self, mark: str) -> bool:
+        stands = self._stands(mark)
+        if stands:
+            self._at += len(mark)
+        return stands
+
+    def _stands(self, mark: str) -> bool:
+        """Whether that stands here, blanks apart."""
+        blanks = _BLANKS.match(self._text, self._at)
+        self._at = blanks.end() if blanks else self._at
+        return self._text.startswith(mark, self._at)
+
+    def _glimpse(self) -> str:
+        return self._text[self._at : self._at + 24]
+
+
+# -------------------------------------------------------------------------------------------------- writing
+
+
+def written(opening: str, closing: str, quote: str) -> WriteCalls:
+    """A writer of `OPENING call:name{…} CLOSING`, a block a call."""
+
+    def write(calls: Sequence[ToolCall]) -> str:
+        return "".join(f"{opening}{_CALL}{_named(call)}{_value_text(call.arguments, quote)}{closing}" for call in calls)
+
+    return write
+
+
+def _named(call: ToolCall) -> str:
+    if not re.fullmatch(f"{_NAME}+", call.name):
+        raise ValueError(f"{call.name!r} is no name of a function in Gemma's syntax")
+    return call.name
+
+
+def _value_text(found: Any, quote: str) -> str:
+    if isinstance(found, Mapping):
+        return "{" + ",".join(f"{_key_text(key)}:{_value_text(item, quote)}" for key, item in found.items()) + "}"
+    if isinstance(found, (list, tuple)):
+        return "[" + ",".join(_value_text(item, quote) for item in found) + "]"
+    if not isinstance(found, str):
+        return json.dumps(found, allow_nan=False)
+    if quote in found:
+        raise ValueError(f"a text that holds {quote} would end there")
+    return f"{quote}{found}{quote}"
+
+
+def _key_text(key: str) -> str:
+    if not _KEY.fullmatch(key) or key != key.strip():
+        raise ValueError(f"{key!r} is no key in Gemma's syntax")
+    return key
+
+
+GEMMA4 = Dialect(
+    name="gemma4",
+    openings=("<|tool_call>",),
+    read=calls("<|tool_call>", "<tool_call|>", '<|"|>'),
+    write=written("<|tool_call>", "<tool_call|>", '<|"|>'),
+    signature=r"<\|tool_call>\s*call:\s*NAME\s*\{",
+    reasoning=(("<|channel>thought", "<channel|>"),),
+    dropped=("<turn|>", "<|turn>model", "<|tool_response>", "<eos>"),
+    aliases=("gemma-4",),
+)
+FUNCTIONGEMMA = Dialect(
+    name="functiongemma",
+    openings=("<start_function_call>",),
+    read=calls("<start_function_call>", "<end_function_call>", "<escape>"),
+    write=written("<start_function_call>", "<end_function_call>", "<escape>"),
+    signature=r"<start_function_call>\s*call:\s*NAME\s*\{",
+    dropped=("<end_of_turn>", "<start_function_response>", "<eos>"),
+)
