@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from templatelint import bounded
 from templatelint.cases import FIXED_NOW, clock, get, to_form
+from templatelint.engines.read_back import ReadBack, ReadsBack
 from templatelint.errors import TemplatelintError
 from templatelint.model import ErrorKind, Observation, RenderError, Request
 from templatelint.syntax import TemplateSyntax, parse
@@ -19,16 +20,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from templatelint.engines import Engine
+    from templatelint.engines import Engine, Loaded
     from templatelint.model import Case, Model, Template, Tokenizer
 
     Further = Callable[[Mapping[str, Observation]], Iterable[str]]
+    Chosen = Callable[[str], bool]
 
 _PATIENCE = 0.2  # seconds; a real template renders a case in a thousandth of that
 _BUDGET = 8_000_000  # characters; all cases of the longest real template are a tenth of that
 # the names through which engines tell a template the time
 _CLOCK = ("strftime_now", "date_string", "datetime")
 _DONE = True  # no item is: they are lists or None
+_REPLY = 2  # members of an item with a reply; one with an observation has three
 _STOPPED: Mapping[str, ErrorKind] = {"timeout": "timeout", "memory": "too-large", "died": "too-large"}
 
 
@@ -42,12 +45,15 @@ class Matrix:
         cells: (case id, engine) → observation, for every cell that was tried.
         skipped: (case id, engine) → why a planned cell was not tried. A cell that the engine serves with
             another template of the model is in neither.
+        replies: (case id, engine) → what the engine's own parser makes of the calls that the template prints, where
+            it has one that a template selects.
     """
 
     cases: Mapping[str, Case]
     loads: Mapping[str, RenderError | None]
     cells: Mapping[tuple[str, str], Observation]
     skipped: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    replies: Mapping[tuple[str, str], ReadBack] = field(default_factory=dict)
 
     def of(self, engine: str) -> Mapping[str, Observation]:
         """Case id → observation, for every cell of an engine that was tried."""
@@ -56,7 +62,11 @@ class Matrix:
     def extended(self, other: Matrix) -> Matrix:
         """This matrix with further cells of the same template."""
         return Matrix(
-            {**self.cases, **other.cases}, self.loads, {**self.cells, **other.cells}, {**self.skipped, **other.skipped}
+            {**self.cases, **other.cases},
+            self.loads,
+            {**self.cells, **other.cells},
+            {**self.skipped, **other.skipped},
+            {**self.replies, **other.replies},
         )
 
 
@@ -77,6 +87,7 @@ def observe(  # noqa: PLR0913 (what is observed, and how much of it)
     *,
     seconds: float = math.inf,
     further: Further | None = None,
+    read_back: Chosen | None = None,
 ) -> Matrix:
     """Render the cases that each engine would serve with this template.
 
@@ -92,13 +103,16 @@ def observe(  # noqa: PLR0913 (what is observed, and how much of it)
         seconds: processor time after which an engine renders no more of them.
         further: what an engine is to render next, given its cells so far: asked, where the cells come about, until it
             names none that is new.
+        read_back: the cases, by id, of which the engine's own parser is to read the calls back, where it can.
     """
     plan = [*((engine, cases) for engine in engines), *beside]
     routes = _routed(model, template, plan)
     cells, skipped = dict(routes.refused), dict(routes.unknown)
     with suppress(TemplateSyntax):
         parse(template.source)  # once, here: the children inherit the tree, and the rules ask for it later
-    extent = _Extent(_BUDGET, seconds, further=further and partial(_further, model, template, further))
+    extent = _Extent(
+        _BUDGET, seconds, further=further and partial(_further, model, template, further), read_back=read_back
+    )
     outcome = _run(template, model.tokenizer, [engine for engine, _ in plan], routes.jobs, extent)
     for (case_id, name), same in routes.stands_for.items():
         answer = outcome.observations[name][same]
@@ -112,7 +126,13 @@ def observe(  # noqa: PLR0913 (what is observed, and how much of it)
             known[case_id] = get(case_id)
             if isinstance(answer := answers[case_id], Observation):
                 cells[case_id, name] = answer
-    return Matrix(known, outcome.loads, cells, skipped)
+    replies = {(case_id, name): reply for name, own in outcome.replies.items() for case_id, reply in own.items()}
+    replies |= {
+        (case_id, name): outcome.replies[name][same]
+        for (case_id, name), same in routes.stands_for.items()
+        if same in outcome.replies.get(name, ())
+    }
+    return Matrix(known, outcome.loads, cells, skipped, replies)
 
 
 @dataclass(frozen=True)
@@ -231,12 +251,14 @@ class _Extent:
         seconds: processor time of an engine for all of them.
         refused: render also in an engine that would not start with the template.
         further: an engine, and what it has rendered → what else it is to render, by case id.
+        read_back: whether the engine is to read back the calls of a job, by its key.
     """
 
     characters: float = math.inf
     seconds: float = math.inf
     refused: bool = False
     further: Callable[[Engine, Mapping[str, Observation]], Mapping[str, _Job]] | None = None
+    read_back: Chosen | None = None
 
 
 @dataclass(frozen=True)
@@ -247,11 +269,13 @@ class _Outcome:
         loads: engine → None, or why it does not load the template.
         observations: engine → what each job gave, by its key, or why it was not tried; and those of further jobs.
         lost: engine → what it runs on that does not work any more, as a clause; its further jobs were not tried.
+        replies: engine → what its parser made of the calls of jobs, by their keys.
     """
 
     loads: Mapping[str, RenderError | None]
     observations: Mapping[str, Mapping[str, Observation | str]]
     lost: Mapping[str, str]
+    replies: Mapping[str, Mapping[str, ReadBack]]
 
 
 def _run(
@@ -266,6 +290,7 @@ def _run(
     loads: dict[str, RenderError | None] = {}
     observations: dict[str, Mapping[str, Observation | str]] = {}
     gone: dict[str, str] = {}
+    replies: dict[str, Mapping[str, ReadBack]] = {}
     for engine in engines:
         items, stop = answers[engine.name]
         if items and isinstance(items[-1], str):
@@ -275,7 +300,10 @@ def _run(
             loads[engine.name] = _error(items[0])
         else:  # the child, or what the engine runs on, ended while it was loading the template
             loads[engine.name], pending = pending, None
-        found: dict[str, Observation | str] = {key: _observation(plain) for key, *plain in items[1:]}
+        replies[engine.name] = {item[0]: ReadBack.of(item[1]) for item in items[1:] if len(item) == _REPLY}
+        found: dict[str, Observation | str] = {
+            key: _observation(plain) for key, *plain in items[1:] if len(plain) != _REPLY - 1
+        }
         refused = loads[engine.name] is not None and not _renders_refused(loads[engine.name], extent)
         lost = f"not tried: an earlier cell {'ran out of budget' if stop is None else f'ended with: {stop.message}'}"
         lost = f"{engine.name} does not load the template" if refused else gone.get(engine.name, lost)
@@ -284,7 +312,7 @@ def _run(
                 continue
             found[key], pending = (lost, None) if refused or pending is None else (Observation(error=pending), None)
         observations[engine.name] = found
-    return _Outcome(loads, observations, gone)
+    return _Outcome(loads, observations, gone, replies)
 
 
 def _answers(
@@ -344,7 +372,7 @@ def _render_all(
 def _render_in(
     engine: Engine, template: Template, tokenizer: Tokenizer, jobs: Mapping[str, _Job], extent: _Extent
 ) -> Iterator[Any]:
-    """One item for loading, then one for each job, its key first.
+    """One item for loading, then one for each job, its key first, then one for each reply that is to be read back.
 
     After a cell that took long only to run out of its budget the others are not tried: they would do the same. Nor are
     they once all prompts together hold more text than they may, or took more time.
@@ -358,6 +386,7 @@ def _render_in(
         return
     left, end = extent.characters, process_time() + extent.seconds
     rendered: dict[str, Observation] = {}
+    known = dict(jobs)
     waiting = dict(jobs)
     while waiting:
         for key, job in waiting.items():
@@ -377,6 +406,17 @@ def _render_in(
             if failed and monotonic() - started > _PATIENCE:
                 return
         waiting = {} if extent.further is None else dict(extent.further(engine, rendered))
+        known |= waiting
+    for key, job in known.items():
+        if rendered[key].prompt is not None and extent.read_back is not None and extent.read_back(key):
+            yield from _read_back(loaded, key, job)
+
+
+def _read_back(loaded: Loaded, key: str, job: _Job) -> Iterator[Any]:
+    """The item for the calls of a job, where the engine reads some."""
+    reply = loaded.read_back(job.request, job.now) if isinstance(loaded, ReadsBack) else None
+    if reply is not None:
+        yield [key, reply]
 
 
 def _plain_error(error: RenderError | None) -> list[Any] | None:
