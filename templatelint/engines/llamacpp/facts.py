@@ -50,6 +50,7 @@ class Handler:
         turn, turn_after: `finish = "open_turn"` appends the one to a prompt that ends in the other.
         efforts: reasoning effort → word in the place of `think` in the tags, unless thinking is off and the
             source has `efforts_unless`.
+        closing: what ends reasoning in a reply, where `end` says more than that.
         opening: what a reply must begin with.
         bare_end: a continued message without reasoning starts with `end`.
         schema_variable: the name under which the template sees the schema of the answer; empty for none.
@@ -70,6 +71,7 @@ class Handler:
     end: str = ""
     efforts: Mapping[str, str] = field(default_factory=dict)
     efforts_unless: str = ""
+    closing: str = ""
     opening: str = ""
     bare_end: bool = False
     schema_variable: str = ""
@@ -99,12 +101,21 @@ class AnalysisPatch:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Which vocabularies add BOS and EOS where the file does not say, by `tokenizer.ggml.model` and `.pre`."""
+    """What llama.cpp makes of a vocabulary.
+
+    Attributes:
+        adds_bos, adds_eos, adds_bos_by_pre, always_bos: which vocabularies add BOS and EOS where the file does not
+            say, by `tokenizer.ggml.model` and `.pre`.
+        ends: the tokens that end generation besides EOS.
+        open_ends: a token that does not where those of one list are all there.
+    """
 
     adds_bos: tuple[str, ...]
     adds_eos: tuple[str, ...]
     adds_bos_by_pre: tuple[str, ...]
     always_bos: tuple[str, ...]
+    ends: tuple[str, ...]
+    open_ends: Mapping[str, tuple[tuple[str, ...], ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +167,14 @@ def load() -> Facts:
             )
             for entry in table["analysis_patch"]
         ),
-        vocabulary=Vocabulary(**{name: tuple(values) for name, values in table["vocabulary"].items()}),
+        vocabulary=_vocabulary(**table["vocabulary"]),
+    )
+
+
+def _vocabulary(open_ends: Mapping[str, list[list[str]]], **lists: list[str]) -> Vocabulary:
+    return Vocabulary(
+        **{name: tuple(values) for name, values in lists.items()},
+        open_ends={end: tuple(map(tuple, beside)) for end, beside in open_ends.items()},
     )
 
 

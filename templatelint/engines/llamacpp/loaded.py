@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from templatelint.engines.llamacpp.capabilities import Capabilities
     from templatelint.engines.llamacpp.facts import Facts, Handler
     from templatelint.engines.llamacpp.preparation import Prepared
+    from templatelint.engines.read_back import ReadBack
     from templatelint.model import Request, Template, Tokenizer
     from templatelint.renderers import Program as AnyProgram
     from templatelint.renderers.llamacpp import Program
@@ -50,12 +51,17 @@ def load(template: Template, tokenizer: Tokenizer) -> LoadedTemplate | RenderErr
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """BOS and EOS as templates see them, and whether encoding adds them, so that they are cut from prompts (N20)."""
+    """BOS and EOS as templates see them, and whether encoding adds them, so that they are cut from prompts (N20).
+
+    Attributes:
+        stop_tokens: what ends generation besides, as far as the tokenizer's files name it.
+    """
 
     bos_token: str = ""
     eos_token: str = ""
     add_bos: bool = False
     add_eos: bool = False
+    stop_tokens: tuple[str, ...] = ()
 
     @staticmethod
     def of(tokenizer: Tokenizer, known: Facts) -> Ends:
@@ -73,6 +79,7 @@ class Ends:
             tokenizer.special_tokens.get("eos_token", ""),
             add_bos or kind in vocabulary.always_bos,
             add_eos,
+            tokenizer.stop_tokens,
         )
 
     def cut(self, prompt: str) -> str:
@@ -182,7 +189,43 @@ class LoadedTemplate:
     def _probes(self) -> Rendered:
         return Rendered(self.program, self.capabilities, self.ends.bos_token, self.ends.eos_token, FIXED_NOW)
 
+    def read_back(self, request: Request, now: datetime) -> ReadBack | None:
+        """The last tool calls of the request, as the server reads them where the model writes them like the template.
+
+        None where the request has none.
+        """
+        from templatelint.engines.llamacpp import round_trip
+
+        return round_trip.read_back(self, request, now)
+
     # ------------------------------------------------------------------------------------------- one request
+
+    def opened(self, chat: ChatRequest, now: datetime) -> Opened:
+        """The prompt of a conversation, and what the server will read the reply with.
+
+        Raises:
+            InvalidRequest: the server refuses the request.
+            NotAnalysable: it refuses every one.
+            RenderFailure: the template fails.
+        """
+        if isinstance(self._outline, NotAnalysable):
+            raise self._outline
+        prepared = preparation.prepare(chat, self.traits, thinks=self.supports_thinking, now=now)
+        variables = self._variables(chat, prepared)
+        bare, rendered = (self._render(variables, now, cue=cue) for cue in (False, True))
+        _require_schemas(chat, self.handler, self._outline)
+        prompt, cue = rendered, _added(bare, rendered)
+        if self.handler is not None:
+            prompt = finished(self.handler, rendered, cue=True)
+            if self.handler.cue or prompt != rendered:
+                cue = _bytes(self.handler.cue or self.handler.turn)
+        return Opened(prompt, cue, variables, prepared.thinking)
+
+    def printed(self, chat: ChatRequest, now: datetime) -> str:
+        """A conversation without generation prompt; raises as `opened`."""
+        prepared = preparation.prepare(chat, self.traits, thinks=self.supports_thinking, now=now)
+        prompt = self._render(self._variables(chat, prepared), now, cue=False)
+        return prompt if self.handler is None else finished(self.handler, prompt, cue=False)
 
     def _prompt(self, chat: ChatRequest, prepared: Prepared, now: datetime) -> str:
         if isinstance(self._outline, NotAnalysable):
@@ -230,6 +273,23 @@ class LoadedTemplate:
         if cue:
             variables = {**variables, generation_cue.NAME: True}
         return self.ends.cut((self.printer or self.program).render(variables, now))
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A prompt that awaits a reply.
+
+    Attributes:
+        generation_prompt: what the server puts before the reply when it reads it, in bytes: it may begin inside a
+            character.
+        variables: what the template was rendered with.
+        thinking: the server's idea of whether the model is to think.
+    """
+
+    prompt: str
+    generation_prompt: bytes
+    variables: Mapping[str, Any]
+    thinking: bool
 
 
 def _added(prompt: str, longer: str) -> bytes:

@@ -57,14 +57,15 @@ class Continued:
             return prefix + _bytes(self.message.text)
         if not handler.supports_thinking(source):
             return prefix + self._content
-        start, end = _tags(handler, source, variables, thinking=thinking)
+        start, end = tags(handler, source, variables, thinking=thinking)
         if handler.bare_end and not self.message.reasoning:
             return prefix + end + self._content
         text = prefix + start + self._reasoning
         return text + end + self._content if self.part == "content" else text
 
 
-def _tags(handler: Handler, source: str, variables: Mapping[str, Any], *, thinking: bool) -> tuple[bytes, bytes]:
+def tags(handler: Handler, source: str, variables: Mapping[str, Any], *, thinking: bool) -> tuple[bytes, bytes]:
+    """What the handler puts before and behind the reasoning of a message that is continued."""
     start, end = handler.start, handler.end
     if handler.efforts and (thinking or handler.efforts_unless not in source):
         word = handler.efforts.get(variables.get("reasoning_effort", ""), "think")
