@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Generator, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar
@@ -14,7 +15,7 @@ Sink: TypeAlias = Callable[[str], None]
 
 _DEEPEST = 100  # nested brackets; what models write has a handful
 _GLIMPSE = 24  # characters of the text that a message repeats
-_ESCAPE = "\\"
+_KEPT = 65_536  # characters that are read and still held, before they are let go of
 _SCALAR = re.compile(r"[-+.\w]+")
 
 
@@ -41,7 +42,10 @@ class Stream:
 
     def add(self, piece: str) -> None:
         """More of the reply."""
-        self._text += piece
+        # A string that only one name holds grows in place; one that an attribute holds is copied each time.
+        text, self._text = self._text, ""
+        text += piece
+        self._text = text
 
     @property
     def offset(self) -> int:
@@ -54,7 +58,7 @@ class Stream:
 
     def forget(self) -> None:
         """Let go of what is read: positions kept from before mean nothing any more."""
-        if not self.at:
+        if self.at < _KEPT:
             return
         self._text = self._text[self.at :]
         self._dropped += self.at
@@ -141,7 +145,7 @@ class Stream:
         known = _Marks.of(marks)
         while True:
             found = known.pattern.search(self._text, self.at)
-            if found is not None and (self.ended or not known.may_grow(found[0], self._text[found.start() :])):
+            if found is not None and (self.ended or not known.may_grow(found[0], self._text, found.start())):
                 end = found.start()
             elif self.ended:
                 found, end = None, len(self._text)
@@ -199,33 +203,33 @@ class Stream:
 
     def _nested(self, nesting: Nesting) -> Step[str]:
         start = position = self.at
-        open_brackets: list[str] = []
+        closing: list[str] = []
         quote = ""
         while True:
-            marks = nesting.inside[quote] if quote else nesting.outside
+            marks, run = nesting.inside[quote] if quote else nesting.outside
             limit = len(self._text) - (0 if self.ended else marks.pending(self._text, position))
-            found = marks.pattern.search(self._text, position, limit)
-            if found is None or (found[0] == _ESCAPE and found.end() == len(self._text)):
+            position = _end(run, self._text, position, limit)
+            if position >= limit or (quote and not self._text.startswith(quote, position)):
                 if self.ended:
-                    raise Cut(quote or open_brackets[-1])
-                position = limit if found is None else found.start()
+                    raise Cut(quote or closing[-1])
                 yield
                 continue
+            found = marks.pattern.match(self._text, position)
+            if found is None:
+                raise Malformed(f"{self._text[position]!r} outside of a text")
             position = found.end()
             mark = found[0]
-            if mark == _ESCAPE:
-                position += 1
-            elif mark in nesting.inside:
+            if mark in nesting.inside:
                 quote = "" if quote else mark
             elif mark in nesting.closers:
-                if len(open_brackets) == _DEEPEST:
+                if len(closing) == _DEEPEST:
                     raise Malformed(f"nested deeper than {_DEEPEST}")
-                open_brackets.append(nesting.closers[mark])
-            elif mark != open_brackets.pop():
+                closing.append(nesting.closers[mark])
+            elif mark != closing.pop():
                 raise Malformed(
                     f"brackets that do not match: {self._text[max(start, position - _GLIMPSE) : position]!r}"
                 )
-            if not quote and not open_brackets:
+            if not quote and not closing:
                 self.at = position
                 return self._text[start:position]
 
@@ -246,7 +250,7 @@ class Stream:
 
 
 def parse_json(text: str) -> Any:
-    """JSON text → data; raw control characters in strings pass, NaN and Infinity do not.
+    """JSON text → data; raw control characters in strings pass, NaN and Infinity (or what becomes it) do not.
 
     Raises:
         ValueError: it is no JSON.
@@ -256,8 +260,12 @@ def parse_json(text: str) -> Any:
     def reject(word: str) -> Any:
         raise ValueError(f"{word} is no JSON")
 
+    def finite(word: str) -> float:
+        number = float(word)
+        return reject(word) if number in (float("inf"), float("-inf")) else number
+
     try:
-        return json.loads(text, strict=False, parse_constant=reject)
+        return json.loads(text, strict=False, parse_constant=reject, parse_float=finite)
     except RecursionError:
         raise ValueError("nested too deep") from None
 
@@ -277,9 +285,14 @@ def _blanks(text: str, position: int) -> int:
     return position
 
 
-def _scalar(text: str, position: int) -> int:
-    found = _SCALAR.match(text, position)
+def _end(pattern: re.Pattern[str], text: str, position: int, limit: int = sys.maxsize) -> int:
+    # Whoever waits for more text must hold no match: it holds the text, which then cannot grow in place.
+    found = pattern.match(text, position, limit)
     return found.end() if found else position
+
+
+def _scalar(text: str, position: int) -> int:
+    return _end(_SCALAR, text, position)
 
 
 def extent_of(pattern: str) -> Callable[[str, int], int]:
@@ -291,8 +304,7 @@ def extent_of(pattern: str) -> Callable[[str, int], int]:
     compiled = re.compile(pattern)
 
     def extent(text: str, position: int) -> int:
-        found = compiled.match(text, position)
-        return found.end() if found else position
+        return _end(compiled, text, position)
 
     return extent
 
@@ -311,8 +323,9 @@ class _Marks:
     def of(marks: tuple[str, ...]) -> _Marks:
         return _Marks(marks)
 
-    def may_grow(self, found: str, rest: str) -> bool:
+    def may_grow(self, found: str, text: str, start: int) -> bool:
         """Whether a longer mark may turn out to stand where this one was found."""
+        rest = text[start : start + self._longest]
         return any(mark != found and mark.startswith(rest) for mark in self._marks)
 
     def pending(self, text: str, start: int) -> int:
@@ -329,13 +342,32 @@ class Nesting:
     Args:
         closers: opening bracket → its closing one.
         quotes: mark before and behind a text → whether a backslash in it takes the next character out of the syntax.
+        others: the characters, as in a regular expression, that may stand outside of texts; any where it is empty.
     """
 
-    def __init__(self, closers: Mapping[str, str], quotes: Mapping[str, bool]) -> None:
+    def __init__(self, closers: Mapping[str, str], quotes: Mapping[str, bool], others: str = "") -> None:
         self.closers = closers
         self.beginnings = (*closers, *quotes)
-        self.outside = _Marks.of((*self.beginnings, *closers.values()))
-        self.inside = {quote: _Marks.of((quote, _ESCAPE) if escapes else (quote,)) for quote, escapes in quotes.items()}
+        within = {quote: _text_in(quote, escapes=escapes) for quote, escapes in quotes.items()}
+        self.inside = {quote: (_Marks.of((quote,)), re.compile(run, re.DOTALL)) for quote, run in within.items()}
+        marks = _Marks.of((*self.beginnings, *closers.values()))
+        # Whole texts are passed over at once: where there are many, looking at each mark takes too long.
+        whole = "|".join(f"{re.escape(q)}{within[q]}{re.escape(q)}" for q in sorted(quotes, key=len, reverse=True))
+        single = all(len(quote) == 1 for quote in quotes)
+        plain = f"[{others}]++" if others else f"(?!{marks.pattern.pattern})."
+        self.outside = (marks, re.compile(f"(?:{plain}{'|' + whole if single else ''})*+", re.DOTALL))
 
 
-JSON = Nesting({"{": "}", "[": "]"}, {'"': True})
+def _text_in(quote: str, *, escapes: bool) -> str:
+    """A pattern of what stands between two of these marks."""
+    first, escape = re.escape(quote[0]), r"\\" if escapes else ""
+    parts = [f"[^{first}{escape}]++"]
+    if escapes:
+        parts.append(r"\\.")
+    if len(quote) > 1:
+        parts.append(f"(?!{re.escape(quote)}){first}")
+    return f"(?:{'|'.join(parts)})*+"
+
+
+# No valid JSON has Python's quotes; what models write has them now and then.
+JSON = Nesting({"{": "}", "[": "]"}, {'"': True, "'": True}, r"\s\w:,.+\-")
