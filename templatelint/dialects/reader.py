@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from templatelint import dialects
 from templatelint.dialects.dialect import Dialect, Reading
+from templatelint.dialects.prose import Prose
 from templatelint.dialects.reply import Problem, Reply, ToolCall
 from templatelint.dialects.stream import Cut, Malformed, Step, Stream
 from templatelint.dialects.tools import Tools
@@ -81,55 +82,24 @@ def _candidates(name: str) -> tuple[Dialect, ...]:
     return (own, *(other for other in dialects.every() if other is not own))
 
 
-class _Prose:
-    """Text between marks: whitespace beside a mark belongs to it, except where text follows behind a call."""
-
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-        self._held = ""  # whitespace that may turn out to stand before a mark
-        self._behind_mark = True
-
-    def add(self, text: str) -> None:
-        if self._behind_mark:
-            text = text.lstrip()
-            if not text:
-                return
-            self._behind_mark = False
-        kept = text.rstrip()
-        if kept:
-            self._parts.append(self._held + kept)
-            self._held = ""
-        self._held += text[len(kept) :]
-
-    def mark(self) -> None:
-        """A mark stands here."""
-        self._behind_mark = True
-        if not self._parts:
-            self._held = ""
-
-    @property
-    def text(self) -> str | None:
-        return "".join(self._parts) + ("" if self._behind_mark else self._held) or None
-
-
 class _Reply:
     """A reply in the course of being read."""
 
     def __init__(self, candidates: tuple[Dialect, ...], name: str, tools: Tools, prefix: str | None) -> None:
         self._own = None if name == dialects.AUTO else candidates[0]
         self._tools = tools
-        self._prefix = prefix
+        self.prefix = prefix
         self._candidates = candidates
         self._by_opening: dict[str, list[Dialect]] = {}
         for dialect in candidates:
-            for opening in dialect.openings:
+            for opening in (*dialect.openings, *dialect.loose):
                 self._by_opening.setdefault(opening, []).append(dialect)
-        speaking = (self._own,) if self._own else candidates
+        speaking = (self._own,) if self._own else [dialect for dialect in candidates if dialect.speak is None]
         self._ends = dict(pair for dialect in speaking for pair in dialect.reasoning)
         self._dropped = frozenset(mark for dialect in speaking for mark in dialect.dropped) - self._by_opening.keys()
         self._openings = tuple(self._by_opening)
         self.stream = Stream()
-        self._content, self._reasoning = _Prose(), _Prose()
+        self.content, self.reasoning = Prose(), Prose()
         self._calls: list[ToolCall] = []
         self._problems: list[Problem] = []
         self._used = self._own
@@ -138,27 +108,30 @@ class _Reply:
         """What is certain so far."""
         return Reply(
             self._used.name if self._used else dialects.AUTO,
-            self._content.text,
-            self._reasoning.text,
+            self.content.text,
+            self.reasoning.text,
             tuple(self._calls),
             tuple(self._problems),
         )
 
     def read(self) -> Step[None]:
         """All of the reply."""
+        if self._own is not None and self._own.speak is not None:
+            yield from self._own.speak(self)
+            return
         opened = self._opened_by_prefix()
         if opened:
             yield from self._think(opened)
-        elif self._prefix is None:
+        elif self.prefix is None:
             yield from self._perhaps_think()
         yield from self._bare()
-        yield from self._talk(self._content)
+        yield from self._talk(self.content)
 
     # --------------------------------------------------------------------------------------------- reasoning
 
     def _opened_by_prefix(self) -> str | None:
         """The end mark of the reasoning that the prompt opened and did not close; None where it did not."""
-        prefix = self._prefix or ""
+        prefix = self.prefix or ""
         at, start = max(((prefix.rfind(start), start) for start in self._ends), default=(-1, ""))
         return self._ends[start] if at >= 0 and self._ends[start] not in prefix[at:] else None
 
@@ -169,8 +142,8 @@ class _Reply:
         while True:
             mark = yield from self.stream.search((*ends, *self._ends, *self._openings), _nowhere)
             if mark in ends:
-                self._reasoning.add(self.stream.since(start))
-                self._reasoning.mark()
+                self.reasoning.add(self.stream.since(start))
+                self.reasoning.mark()
                 yield from self.stream.expect(mark)
                 return
             if mark is not None and mark not in self._ends and not (yield from self._readable(mark)):
@@ -181,9 +154,11 @@ class _Reply:
 
     def _readable(self, mark: str) -> Step[bool]:
         """Whether calls stand here; nothing is read."""
+        if self._speaker(mark) is not None:
+            return True
         start = self.stream.at
         try:
-            yield from self._attempt(mark)
+            yield from self._attempt(self._by_opening[mark])
         except Malformed:
             return False
         except Cut:
@@ -198,37 +173,50 @@ class _Reply:
 
         A call in it is an example, unless the reasoning never ends: then the model forgot to close it.
         """
-        mark = yield from self.stream.search((end, *self._openings), self._reasoning.add)
+        mark = yield from self.stream.search((end, *self._openings), self.reasoning.add)
         if mark is not None and mark != end:
             start = self.stream.at
             mark = yield from self.stream.search((end,), _nowhere)
             if mark is None:
                 self.stream.at = start
-                yield from self._talk(self._reasoning)
+                yield from self._talk(self.reasoning)
                 return
-            self._reasoning.add(self.stream.since(start))
+            self.reasoning.add(self.stream.since(start))
         if mark is not None:
-            self._reasoning.mark()
+            self.reasoning.mark()
             yield from self.stream.expect(end)
 
     # ------------------------------------------------------------------------------------------------- speech
 
-    def _talk(self, prose: _Prose) -> Step[None]:
+    def _talk(self, prose: Prose) -> Step[None]:
         """Text and calls, to the end; behind a call the text is content, whatever it was before."""
         while True:
             self.stream.forget()
             mark = yield from self.stream.search((*self._openings, *self._ends, *self._dropped), prose.add)
             if mark is None:
                 return
+            speaker = self._speaker(mark)
+            if speaker is not None and speaker.speak is not None:
+                self._used = self._used or speaker
+                yield from speaker.speak(self)
+                return
             if mark in self._by_opening:
                 if (yield from self._block(mark, prose)):
-                    prose.mark()
-                    prose = self._content
+                    prose.mark(verbatim=self._by_opening[mark][0].inline)
+                    prose = self.content
                 continue
             yield from self.stream.expect(mark)
             prose.mark()
             if mark in self._ends:
                 yield from self._think(self._ends[mark])
+            if self.content.text is None:
+                yield from self._bare()
+
+    def _speaker(self, mark: str) -> Dialect | None:
+        """The dialect of which whole replies begin with this mark, where nobody knows which one the reply is in."""
+        if self._own is not None:
+            return None
+        return next((dialect for dialect in self._by_opening.get(mark, ()) if dialect.speak is not None), None)
 
     def _bare(self) -> Step[None]:
         """Calls without an opening mark, at the start of what is said."""
@@ -238,7 +226,7 @@ class _Reply:
         for dialect in (self._own,) if self._own else self._candidates:
             if not first or first not in dialect.bare:
                 continue
-            reading = Reading(self.stream, self._tools)
+            reading = Reading(self.stream, self._tools, own=dialect is self._own)
             begin, offset = self.stream.at, self.stream.offset
             try:
                 yield from dialect.read(reading)
@@ -251,25 +239,40 @@ class _Reply:
                 self._cut(reading, begin, offset, error)
                 return
             self._take(reading, dialect)
-            self.stream.at = reading.found[-1][1] if reading.found else begin
-            self._content.mark()
+            if not reading.empty:
+                self.stream.at = reading.found[-1][1] if reading.found else begin
+            self.content.mark(verbatim=dialect.inline)
             return
         self.stream.at = start
 
     # ------------------------------------------------------------------------------------------------- calls
 
-    def _block(self, mark: str, prose: _Prose) -> Step[bool]:
+    def _block(self, mark: str, prose: Prose) -> Step[bool]:
         """The calls that stand here, or the mark as text; whether there were any."""
+        silent = prose is self.reasoning or not self._speaks(mark)
+        if (yield from self._calls_here(mark, self._by_opening[mark], silent=silent)):
+            return True
+        yield from self.stream.expect(mark)
+        prose.add(mark)
+        return False
+
+    def calls(self, mark: str, among: Sequence[Dialect]) -> Step[bool]:
+        """The calls that stand here, if there are any."""
+        return (yield from self._calls_here(mark, among, silent=False))
+
+    def fault(self, message: str, offset: int, text: str = "") -> None:
+        """Something is malformed."""
+        self._problems.append(Problem("malformed", message, offset, text))
+
+    def _calls_here(self, mark: str, among: Sequence[Dialect], *, silent: bool) -> Step[bool]:
         stream = self.stream
         start, offset = stream.at, stream.offset
         try:
-            reading, dialect, fault = yield from self._attempt(mark)
+            reading, dialect, fault = yield from self._attempt(among)
         except Malformed as error:
             stream.at = start
-            yield from stream.expect(mark)
-            prose.add(mark)
-            if prose is not self._reasoning and self._speaks(mark):
-                self._problems.append(Problem("malformed", f"{mark!r} begins no call: {error}", offset))
+            if not silent:
+                self.fault(f"{mark!r} begins no call: {error}", offset)
             return False
         except Cut as error:
             self._cut(Reading(stream, self._tools), start, offset, error)
@@ -277,22 +280,22 @@ class _Reply:
         self._take(reading, dialect)
         if isinstance(fault, Cut):
             self._cut(reading, start, offset, fault)
-        elif fault is not None:
+        elif fault is not None and reading.found:
             stream.at = reading.found[-1][1]
-            self._problems.append(Problem("malformed", f"what follows a call is none: {fault}", stream.offset))
+            self.fault(f"what follows a call is none: {fault}", stream.offset)
         return True
 
-    def _attempt(self, mark: str) -> Step[tuple[Reading, Dialect, Malformed | Cut | None]]:
-        """Read with each dialect that has the mark; the first that finds calls.
+    def _attempt(self, among: Sequence[Dialect]) -> Step[tuple[Reading, Dialect, Malformed | Cut | None]]:
+        """Read with each of these dialects; the first that finds calls.
 
         Raises:
             Cut, Malformed: none does; what the first of them says that got to the end of the text, or that failed.
         """
         start = self.stream.at
         failed: Malformed | Cut | None = None
-        for dialect in self._by_opening[mark]:
+        for dialect in among:
             self.stream.at = start
-            reading = Reading(self.stream, self._tools)
+            reading = Reading(self.stream, self._tools, own=dialect is self._own)
             error: Malformed | Cut | None = None
             try:
                 yield from dialect.read(reading)
@@ -300,28 +303,43 @@ class _Reply:
                 error = raised
             if self._credible(reading, dialect):
                 return reading, dialect, error
+            if isinstance(error, Cut) and self._foreign(dialect) and not self._names_a_tool(start):
+                error = Malformed(f"{error.args[0]!r} is missing")
             error = error or Malformed("a call of a function that is not among the tools")
             if failed is None or (isinstance(error, Cut) and isinstance(failed, Malformed)):
                 failed = error
         raise failed or Malformed("no dialect")
 
+    def _foreign(self, dialect: Dialect) -> bool:
+        return self._own is not None and dialect is not self._own
+
+    def _names_a_tool(self, start: int) -> bool:
+        """Whether the text from here to the end mentions what may be called."""
+        at, self.stream.at = self.stream.at, start
+        text = self.stream.rest()
+        self.stream.at = at
+        return self._tools.given and any(name in text for name in self._tools.names)
+
     def _credible(self, reading: Reading, dialect: Dialect) -> bool:
         """Whether calls were found; in the syntax of another dialect only of known functions."""
-        foreign = self._own is not None and dialect is not self._own
-        return bool(reading.found) and (not foreign or all(self._tools.known(call.name) for call, _ in reading.found))
+        if self._foreign(dialect):
+            return bool(reading.found) and all(self._tools.known(call.name) for call, _ in reading.found)
+        return bool(reading.found) or reading.empty
 
     def _speaks(self, mark: str) -> bool:
-        """Whether the mark is one of the dialect that the reply is read in."""
-        return self._own is None or self._own in self._by_opening[mark]
+        """Whether a call must begin with the mark in the dialect that the reply is read in."""
+        return any(mark in dialect.openings for dialect in self._by_opening[mark] if not self._foreign(dialect))
 
     def _take(self, reading: Reading, dialect: Dialect) -> None:
         """Calls were read: keep them, and say what is odd about them."""
         offset = self.stream.offset
+        if reading.skipped:
+            self.fault("text between calls", offset, reading.skipped)
         if not reading.found:
             return
         if self._used is None:
             self._used = dialect
-        elif self._own is not None and dialect is not self._own:
+        elif self._foreign(dialect) and self._own is not None:
             self._problems.append(
                 Problem(
                     "foreign",
