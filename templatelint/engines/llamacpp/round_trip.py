@@ -84,6 +84,39 @@ def _shared(left: str, right: str) -> int:
     return same
 
 
+def parse(loaded: LoadedTemplate, request: Request, chat: ChatRequest, opened: Opened, reply: bytes) -> Parsed:
+    """What llama-server makes of a reply.
+
+    Args:
+        loaded: the template.
+        request: what it answers.
+        chat: the same as the server understands it.
+        opened: the prompt of it.
+        reply: what the model wrote, without what ends generation.
+
+    Raises:
+        NoMatch: the request fails.
+    """
+    capabilities = loaded.capabilities
+    takes_calls = chat.constrained and (loaded.handler is not None or capabilities.tool_calls)
+    schema, parallel = chat.response_schema, request.extra.get("parallel_tool_calls")
+    setting = Setting(
+        generation_prompt=opened.generation_prompt,
+        tools=chat.tools if takes_calls else (),
+        parallel=parallel if isinstance(parallel, bool) else capabilities.parallel_tool_calls,
+        required=request.extra.get("tool_choice") == "required",
+        source=loaded.source,
+        variables=opened.variables,
+        thinking=opened.thinking,
+        schema=schema if isinstance(schema, dict) else None,
+    )
+    if loaded.handler is not None:
+        return handlers.parse(loaded.handler.name, reply, setting)
+    if loaded.analysis is None or isinstance(loaded.analysis, NotAnalysable):
+        raise NoMatch  # there would be no prompt either
+    return automatic.parse(loaded.analysis, reply, setting)
+
+
 @dataclass(frozen=True, slots=True)
 class _Trip:
     """One reply on its way back.
@@ -204,33 +237,12 @@ class _Trip:
 
     def _outcome(self, start: bytes, text: str) -> ReadBack:
         try:
-            parsed = self._parsed(start + text.encode("utf-8", "surrogatepass"))
+            reply = start + text.encode("utf-8", "surrogatepass")
+            parsed = parse(self.loaded, self.request, self.chat, self.opened, reply)
         except NoMatch as error:
             return ReadBack("parse_error", text, error=str(error))
         calls = [ReadCall(call.name, call.arguments) for call in parsed.calls]
         return ReadBack(self._status(parsed), text, calls, parsed.content, parsed.reasoning)
-
-    def _parsed(self, text: bytes) -> Parsed:
-        loaded, opened = self.loaded, self.opened
-        capabilities = loaded.capabilities
-        takes_calls = self.chat.constrained and (loaded.handler is not None or capabilities.tool_calls)
-        schema = self.chat.response_schema
-        parallel = self.request.extra.get("parallel_tool_calls")
-        setting = Setting(
-            generation_prompt=opened.generation_prompt,
-            tools=self.chat.tools if takes_calls else (),
-            parallel=parallel if isinstance(parallel, bool) else capabilities.parallel_tool_calls,
-            required=self.request.extra.get("tool_choice") == "required",
-            source=loaded.source,
-            variables=opened.variables,
-            thinking=opened.thinking,
-            schema=schema if isinstance(schema, dict) else None,
-        )
-        if loaded.handler is not None:
-            return handlers.parse(loaded.handler.name, text, setting)
-        if loaded.analysis is None or isinstance(loaded.analysis, NotAnalysable):
-            raise NoMatch  # the prompt would not have been made
-        return automatic.parse(loaded.analysis, text, setting)
 
     def _thoughts(self) -> tuple[bytes, bytes]:
         """What opens and closes reasoning in a reply."""

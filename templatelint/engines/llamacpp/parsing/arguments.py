@@ -39,8 +39,12 @@ def _escape(found: re.Match[bytes]) -> bytes:
 
 
 def escaped(text: bytes) -> bytes:
-    """A text as the inside of a JSON string."""
-    return json.dumps(text.decode("utf-8", "replace"), ensure_ascii=False)[1:-1].encode()
+    """A text as the inside of a JSON string.
+
+    Raises:
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    return json.dumps(text.decode(), ensure_ascii=False)[1:-1].encode()
 
 
 def key(text: bytes) -> bytes:

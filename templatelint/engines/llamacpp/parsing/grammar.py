@@ -291,7 +291,7 @@ class Cursor:
             if first == b"{":
                 self._key(notation)
             return True
-        if not first:
+        if self.at == self._limit():
             raise TextEnded
         if first in notation.quotes:
             self.string(notation.quotes)
@@ -363,18 +363,19 @@ class Cursor:
 
     def number(self) -> None:
         """Read a number; where the text ends behind it, it might go on."""
-        if found := _NUMBER.match(self.text, self.at):
-            self.at = found.end()
-            fault = self._fault_from(self.at)
-            if self.at == len(self.text) or (fault is not None and fault.start == self.at and fault.open):
-                raise TextEnded
-            return
-        if _OPEN_NUMBER.match(self.text, self.at):
-            self.at = len(self.text)
+        limit = self._limit()
+        found = _NUMBER.match(self.text, self.at, limit) or _OPEN_NUMBER.match(self.text, self.at, limit)
+        if not found:
+            raise Contradiction
+        self.at = found.end()
+        if self.at == limit:
             raise TextEnded
-        raise Contradiction
 
     # ----------------------------------------------------------------------------------------------- UTF-8
+
+    def _limit(self) -> int:
+        """Where the text ends, or the character that its end cuts."""
+        return self._faults[-1].start if self._faults and self._faults[-1].open else len(self.text)
 
     def _fault_from(self, at: int) -> Fault | None:
         """The first run of bytes that cannot be decoded, for a decoder that starts here."""

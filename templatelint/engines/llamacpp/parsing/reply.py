@@ -34,10 +34,10 @@ CALL_END = "call-end"
 
 
 class NoMatch(Exception):
-    """The reply does not fit the grammar: the whole request fails."""
+    """The reply does not fit the grammar, or what it captured is no text: the whole request fails."""
 
-    def __init__(self, form: str = "peg-native") -> None:
-        super().__init__(f"The model produced output that does not match the expected {form} format")
+    def __init__(self, form: str = "peg-native", *, reason: str = "") -> None:
+        super().__init__(reason or f"The model produced output that does not match the expected {form} format")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def read(grammar: Grammar, reply: bytes, setting: Setting, *, form: str = "peg-n
         options: of `assembled`.
 
     Raises:
-        NoMatch: something contradicts the grammar.
+        NoMatch: something contradicts the grammar, or an argument is no UTF-8.
     """
     text = Cursor(setting.generation_prompt + reply)
     try:
@@ -110,7 +110,10 @@ def read(grammar: Grammar, reply: bytes, setting: Setting, *, form: str = "peg-n
         pass
     except Contradiction:
         raise NoMatch(form) from None
-    return assembled(text, **options)
+    try:
+        return assembled(text, **options)
+    except UnicodeDecodeError as error:
+        raise NoMatch(reason=f"an argument of a call is not UTF-8: {error.reason} at byte {error.start}") from error
 
 
 def assembled(text: Cursor, *, keeps_blank_reasoning: bool = False) -> Parsed:
