@@ -192,8 +192,9 @@ class Stream:
             Cut: the reply ends inside it.
             Malformed: none starts here, or its brackets do not match.
         """
-        if (yield from self.starts(*nesting.beginnings)) is not None:
-            return (yield from self._nested(nesting))
+        beginning = yield from self.starts(*nesting.beginnings)
+        if beginning is not None:
+            return (yield from self._nested(nesting, beginning))
         if not (yield from self.peek()):
             raise Cut("a value")
         text = yield from self.run(_scalar)
@@ -201,24 +202,22 @@ class Stream:
             raise Malformed(f"a value expected, {self.glimpse()} found")
         return text
 
-    def _nested(self, nesting: Nesting) -> Step[str]:
-        start = position = self.at
-        closing: list[str] = []
-        quote = ""
+    def _nested(self, nesting: Nesting, beginning: str) -> Step[str]:
+        start, position = self.at, self.at + len(beginning)
+        closing = [nesting.closers[beginning]] if beginning in nesting.closers else []
+        quote = "" if closing else beginning
         while True:
             marks, run = nesting.inside[quote] if quote else nesting.outside
-            limit = len(self._text) - (0 if self.ended else marks.pending(self._text, position))
-            position = _end(run, self._text, position, limit)
-            if position >= limit or (quote and not self._text.startswith(quote, position)):
+            position = _end(run, self._text, position)
+            mark = marks.decided(self._text, position, ended=self.ended)
+            if mark is None or (quote and not mark):
                 if self.ended:
                     raise Cut(quote or closing[-1])
                 yield
                 continue
-            found = marks.pattern.match(self._text, position)
-            if found is None:
+            if not mark:
                 raise Malformed(f"{self._text[position]!r} outside of a text")
-            position = found.end()
-            mark = found[0]
+            position += len(mark)
             if mark in nesting.inside:
                 quote = "" if quote else mark
             elif mark in nesting.closers:
@@ -317,16 +316,32 @@ class _Marks:
         self.pattern = re.compile("|".join(map(re.escape, sorted(marks, key=len, reverse=True))) if marks else r"(?!)")
         self._heads = {mark[:length] for mark in marks for length in range(1, len(mark))}
         self._longest = max(map(len, marks), default=1)
+        self.elsewhere = f"[^{''.join(re.escape(mark[0]) for mark in marks)}]"
+        # A mark, or what may be the beginning of one at the end of what has arrived.
+        self.beginning = "|".join([self.pattern.pattern, *(f"{re.escape(head)}\\Z" for head in self._heads)])
 
     @staticmethod
     @lru_cache(maxsize=256)
     def of(marks: tuple[str, ...]) -> _Marks:
         return _Marks(marks)
 
+    def may_be_longer(self, mark: str) -> bool:
+        """Whether a longer mark begins with this one."""
+        return mark in self._heads
+
     def may_grow(self, found: str, text: str, start: int) -> bool:
         """Whether a longer mark may turn out to stand where this one was found."""
+        if not self.may_be_longer(found):
+            return False
         rest = text[start : start + self._longest]
         return any(mark != found and mark.startswith(rest) for mark in self._marks)
+
+    def decided(self, text: str, start: int, *, ended: bool) -> str | None:
+        """The mark that stands here, empty where none does; None where that depends on what is still to come."""
+        found = self.pattern.match(text, start)
+        if found is None:
+            return None if text[start : start + self._longest] in {"", *self._heads} else ""
+        return None if not ended and self.may_grow(found[0], text, start) else found[0]
 
     def pending(self, text: str, start: int) -> int:
         """How many characters at the end may be the beginning of a mark."""
@@ -348,14 +363,13 @@ class Nesting:
     def __init__(self, closers: Mapping[str, str], quotes: Mapping[str, bool], others: str = "") -> None:
         self.closers = closers
         self.beginnings = (*closers, *quotes)
+        marks = _Marks.of((*self.beginnings, *closers.values()))
         within = {quote: _text_in(quote, escapes=escapes) for quote, escapes in quotes.items()}
         self.inside = {quote: (_Marks.of((quote,)), re.compile(run, re.DOTALL)) for quote, run in within.items()}
-        marks = _Marks.of((*self.beginnings, *closers.values()))
         # Whole texts are passed over at once: where there are many, looking at each mark takes too long.
-        whole = "|".join(f"{re.escape(q)}{within[q]}{re.escape(q)}" for q in sorted(quotes, key=len, reverse=True))
-        single = all(len(quote) == 1 for quote in quotes)
-        plain = f"[{others}]++" if others else f"(?!{marks.pattern.pattern})."
-        self.outside = (marks, re.compile(f"(?:{plain}{'|' + whole if single else ''})*+", re.DOTALL))
+        whole = (_whole(quote, run, short=marks.may_be_longer(quote)) for quote, run in within.items())
+        plain = f"[{others}]++" if others else f"{marks.elsewhere}++|(?!{marks.beginning})."
+        self.outside = (marks, re.compile(f"(?:{'|'.join([plain, *whole])})*+", re.DOTALL))
 
 
 def _text_in(quote: str, *, escapes: bool) -> str:
@@ -365,8 +379,20 @@ def _text_in(quote: str, *, escapes: bool) -> str:
     if escapes:
         parts.append(r"\\.")
     if len(quote) > 1:
-        parts.append(f"(?!{re.escape(quote)}){first}")
+        parts.append(f"(?!{_Marks.of((quote,)).beginning}){first}")
     return f"(?:{'|'.join(parts)})*+"
+
+
+def _whole(quote: str, within: str, *, short: bool) -> str:
+    """A pattern of a text with its marks.
+
+    Args:
+        quote: the mark.
+        within: the pattern of the text.
+        short: a longer mark begins with this one, as Python's do: two in a row may be the beginning of it.
+    """
+    mark = re.escape(quote)
+    return f"{mark}(?!{mark}){within}{mark}" if short else f"{mark}{within}{mark}"
 
 
 # No valid JSON has Python's quotes; what models write has them now and then.
