@@ -13,9 +13,11 @@ from templatelint.dialects.reply import ToolCall
 from templatelint.dialects.stream import Malformed, Nesting, Step, extent_of, parse_json
 
 _NAME = r"[\w.:/-]"
-_KEY = re.compile(r"""[^:,{}\[\]<>"\n]+""")
-_WORD = re.compile(r"""[^,{}\[\]<>"\n]+""")
-_BLANKS = re.compile(r"\s*")
+# Both marks of texts begin with `<`; what else does is no word.
+_MARKS = ("{", "}", "[", "]", ",", ":", "<", '"')
+_KEY = r"""[^\s:,{}\[\]<>"][^:,{}\[\]<>"\n]*"""
+_KEY_OR_MARK = re.compile(rf"""\s*(?:([{{}}\[\],:<"])|({_KEY}))""")
+_VALUE = re.compile(r"""\s*(?:([{}\[\],<"])|([^\s,{}\[\]<>"][^,{}\[\]<>"\n]*))""")
 _JSON_TEXT_END = re.compile(r'\\.|"', re.DOTALL)
 _name = extent_of(f"{_NAME}+")
 _CALL = "call:"
@@ -73,90 +75,82 @@ class _Value:
         Raises:
             Malformed: none does.
         """
-        if (text := self._quoted()) is not None:
-            return text
-        if self._accept("{"):
+        return self._value(self._next(_VALUE))
+
+    def _value(self, piece: str) -> Any:
+        if piece == "{":
             return self._mapping()
-        if self._accept("["):
+        if piece == "[":
             return self._items()
-        word = self._run(_WORD)
+        if (text := self._quoted(piece)) is not None:
+            return text
+        if piece in _MARKS:
+            raise Malformed(f"a value expected, {piece!r} found")
         try:
-            return scalar(word)
+            return scalar(piece)
         except Malformed:
-            if not word:
-                raise
-            return word  # a text without its marks
+            return piece  # a text without its marks
 
     def _mapping(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        while not self._accept("}"):
-            key = self._quoted()
-            if key is None:
-                key = self._run(_KEY)
-            if not self._accept(":"):
-                raise Malformed(f"':' expected, {self._glimpse()!r} found")
-            found[key] = self.value()
-            self._separator("}")
+        piece = self._next(_KEY_OR_MARK)
+        while piece != "}":
+            key = self._quoted(piece)
+            if key is None and piece in _MARKS:
+                raise Malformed(f"a key expected, {piece!r} found")
+            if (mark := self._next(_KEY_OR_MARK)) != ":":
+                raise Malformed(f"':' expected, {mark!r} found")
+            found[piece if key is None else key] = self.value()
+            piece = self._next(_KEY_OR_MARK)
+            if piece == ",":
+                piece = self._next(_KEY_OR_MARK)
+            elif piece != "}":
+                raise Malformed(f"',' or '}}' expected, {piece!r} found")
         return found
 
     def _items(self) -> list[Any]:
         found: list[Any] = []
-        while not self._accept("]"):
-            found.append(self.value())
-            self._separator("]")
+        piece = self._next(_VALUE)
+        while piece != "]":
+            found.append(self._value(piece))
+            piece = self._next(_VALUE)
+            if piece == ",":
+                piece = self._next(_VALUE)
+            elif piece != "]":
+                raise Malformed(f"',' or ']' expected, {piece!r} found")
         return found
 
-    def _quoted(self) -> str | None:
-        """The text between marks that begins here, or between quotation marks, as JSON has it."""
-        if self._accept(self._quote):
-            start, end = self._at, self._text.find(self._quote, self._at)
-            if end < 0:
-                raise Malformed(f"{self._quote!r} expected")
-            self._at = end + len(self._quote)
-            return self._text[start:end]
-        if not self._accept('"'):
+    def _next(self, pattern: re.Pattern[str]) -> str:
+        """The next mark or run of text."""
+        found = pattern.match(self._text, self._at)
+        if found is None:
+            raise Malformed(f"{self._text[self._at : self._at + 24]!r} is neither a mark nor a word")
+        self._at = found.end()
+        return found[1] or found[2].rstrip()
+
+    def _quoted(self, piece: str) -> str | None:
+        """The text between marks that begins with this one, or between quotation marks, as JSON has it."""
+        if piece == '"':
+            return self._json_text()
+        if piece != "<":
             return None
+        start = self._at - 1 + len(self._quote)
+        end = self._text.find(self._quote, start)
+        if end < 0 or not self._text.startswith(self._quote, self._at - 1):
+            raise Malformed(f"{self._quote!r} expected")
+        self._at = end + len(self._quote)
+        return self._text[start:end]
+
+    def _json_text(self) -> str:
         start = self._at - 1
         for found in _JSON_TEXT_END.finditer(self._text, self._at):
             if found[0] == '"':
                 self._at = found.end()
-                return self._json_text(self._text[start : self._at])
-        raise Malformed("'\"' expected")
-
-    @staticmethod
-    def _json_text(text: str) -> str:
+                break
         try:
-            found = parse_json(text)
+            return str(parse_json(self._text[start : self._at]))
         except ValueError as error:
             raise Malformed(f"a text that is not valid: {error}") from error
-        return str(found)
-
-    def _separator(self, closer: str) -> None:
-        if not self._accept(",") and not self._stands(closer):
-            raise Malformed(f"',' or {closer!r} expected, {self._glimpse()!r} found")
-
-    def _run(self, pattern: re.Pattern[str]) -> str:
-        self._stands("")
-        found = pattern.match(self._text, self._at)
-        if found is None:
-            return ""
-        self._at = found.end()
-        return found[0].strip()
-
-    def _accept(self, mark: str) -> bool:
-        stands = self._stands(mark)
-        if stands:
-            self._at += len(mark)
-        return stands
-
-    def _stands(self, mark: str) -> bool:
-        """Whether that stands here, blanks apart."""
-        blanks = _BLANKS.match(self._text, self._at)
-        self._at = blanks.end() if blanks else self._at
-        return self._text.startswith(mark, self._at)
-
-    def _glimpse(self) -> str:
-        return self._text[self._at : self._at + 24]
 
 
 # -------------------------------------------------------------------------------------------------- writing
@@ -190,7 +184,7 @@ def _value_text(found: Any, quote: str) -> str:
 
 
 def _key_text(key: str) -> str:
-    if not _KEY.fullmatch(key) or key != key.strip():
+    if not re.fullmatch(_KEY, key) or key != key.strip():
         raise ValueError(f"{key!r} is no key in Gemma's syntax")
     return key
 
