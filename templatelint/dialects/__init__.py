@@ -17,6 +17,20 @@ if TYPE_CHECKING:
 # is more specific comes first.
 _MODULES: Mapping[str, tuple[str, ...]] = {
     "json_calls": ("hermes",),
+    "tagged": ("qwen3-coder", "mimo", "seed-oss", "glm", "longcat", "hy3", "solar-open2", "k2-horizon"),
+    "invoke": (
+        "deepseek-v3.2",
+        "deepseek-v4",
+        "deepseek-v4.1",
+        "gigachat3.5",
+        "minimax-m2",
+        "step3",
+        "dots",
+        "minicpm5",
+    ),
+    "kimi_k3": ("kimi-k3",),
+    "minimax_m3": ("minimax-m3",),
+    "muse": ("muse",),
     "gemma": ("gemma4", "functiongemma"),
     "pythonic": ("llama4-pythonic", "olmo3", "minicpm3", "lfm2", "pythonic"),
 }

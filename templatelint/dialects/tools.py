@@ -59,7 +59,7 @@ def value_of(raw: str, schema: Any) -> Any:
     A text stays text where only a text is allowed; `null` is none where the schema allows that; else JSON counts,
     then Python's constants and literals, and what is neither stays text. Without a schema, what is JSON is taken so.
     """
-    kinds = _kinds(schema)
+    kinds = kinds_of(schema)
     trimmed = raw.strip()
     if kinds == {"string"}:
         return raw
@@ -89,7 +89,7 @@ def kind_of(value: Any) -> str:
     return "object" if isinstance(value, Mapping) else "array"
 
 
-def _kinds(schema: Any) -> set[str]:
+def kinds_of(schema: Any) -> set[str]:
     """The types that a schema allows; empty where it does not say."""
     if not isinstance(schema, Mapping):
         return set()
@@ -106,7 +106,7 @@ def _kinds(schema: Any) -> set[str]:
         if isinstance(options, Sequence) and not isinstance(options, str):
             for option in options:
                 if isinstance(option, Mapping) and not any(inner in option for inner in ("anyOf", "oneOf")):
-                    found |= _kinds(option)
+                    found |= kinds_of(option)
     return found
 
 
