@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from templatelint.engines.llamacpp.parsing.handlers import parts
+from templatelint.engines.llamacpp.parsing.handlers import json_calls, parts
 
 if TYPE_CHECKING:
     from templatelint.engines.llamacpp.parsing.grammar import Cursor
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _TEXT = b"<|START_TEXT|>"
 _ACTION = b"<|START_ACTION|>"
 _THOUGHT_END = b"<|END_THINKING|>"
-_KEYS = parts.ObjectKeys(b"tool_name", b"parameters", b"tool_call_id")
+_KEYS = json_calls.ObjectKeys(b"tool_name", b"parameters", b"tool_call_id")
 
 
 def cohere2moe(text: Cursor, setting: Setting) -> None:
@@ -51,21 +51,11 @@ def _text(text: Cursor, setting: Setting) -> None:
 
 
 def _calls(text: Cursor, setting: Setting) -> None:
-    one = partial(parts.one_call, text, parts.tools_of(setting), _call)
-
-    def another() -> None:
-        text.blanks()
-        text.literal(b",")
-        text.blanks()
-        one()
-
     text.literal(_ACTION)
     text.blanks()
     text.literal(b"[")
     text.blanks()
-    one()
-    if setting.parallel:
-        text.repeat(another)
+    parts.several_calls(text, setting, _call, partial(json_calls.comma, text))
     text.blanks()
     text.literal(b"]")
     text.blanks()
@@ -73,4 +63,4 @@ def _calls(text: Cursor, setting: Setting) -> None:
 
 
 def _call(text: Cursor, tool: Tool) -> None:
-    parts.object_call(text, tool, _KEYS)
+    json_calls.object_call(text, tool, _KEYS)

@@ -6,10 +6,9 @@ Facts: common/parsers/deepseek.cpp.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
-from templatelint.engines.llamacpp.parsing.handlers import parts
+from templatelint.engines.llamacpp.parsing.handlers import parts, tagged
 from templatelint.engines.llamacpp.parsing.reply import CALL, CALL_END
 
 if TYPE_CHECKING:
@@ -90,17 +89,9 @@ class _Reply:
 
     def _calls(self) -> None:
         text = self.text
-        one = partial(parts.one_call, text, parts.tools_of(self.setting), _call)
-
-        def another() -> None:
-            text.blanks()
-            one()
-
         text.literal(self._open)
         text.blanks()
-        one()
-        if self.setting.parallel:
-            text.repeat(another)
+        parts.several_calls(text, self.setting, _call, text.blanks)
         text.blanks()
         text.literal(b"</%s>" % self._block)
 
@@ -110,7 +101,7 @@ def _call(text: Cursor, tool: Tool) -> None:
         text.literal(b'<%sinvoke name="' % _MARK)
         parts.name(text, tool)
         text.literal(b'">\n')
-    parts.required_in_order_then_others(text, tool.schema.parameters, _argument)
+    tagged.required_in_order_then_others(text, tool.schema.parameters, _argument)
     text.blanks()
     with parts.entire(text, CALL_END):
         text.literal(b"</%sinvoke>" % _MARK)
@@ -119,5 +110,5 @@ def _call(text: Cursor, tool: Tool) -> None:
 def _argument(text: Cursor, parameter: Parameter) -> None:
     texts = parameter.schema.may_be_string
     told = b"true" if texts else b"false"
-    parts.argument_key(text, b'<%sparameter name="' % _MARK, parameter, b'" string="%s">' % told)
-    parts.text_or_json_value(text, _ARGUMENT_END, text_allowed=texts)
+    tagged.opening(text, b'<%sparameter name="' % _MARK, parameter, b'" string="%s">' % told)
+    tagged.text_or_json_value(text, _ARGUMENT_END, text_allowed=texts)

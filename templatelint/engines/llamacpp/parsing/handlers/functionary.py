@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from templatelint.engines.llamacpp.parsing.handlers import parts
+from templatelint.engines.llamacpp.parsing.handlers import json_calls, parts
 from templatelint.engines.llamacpp.parsing.reply import CALL
 
 if TYPE_CHECKING:
@@ -55,4 +55,4 @@ def _call(text: Cursor, tool: Tool) -> None:
     with parts.entire(text, CALL):
         parts.name(text, tool)
         text.literal(b"\n")
-    parts.json_arguments(text)
+    json_calls.arguments(text)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from templatelint.engines.llamacpp.parsing.handlers import parts
+from templatelint.engines.llamacpp.parsing.handlers import json_calls, parts
 from templatelint.engines.llamacpp.parsing.reply import CALL
 
 if TYPE_CHECKING:
@@ -38,21 +38,12 @@ def _named_call(text: Cursor, tool: Tool) -> None:
     with parts.entire(text, CALL):
         text.literal(b"{")
         text.blanks()
-        _key(text, b'"name"')
+        json_calls.key(text, b"name")
         text.literal(b'"')
         parts.name(text, tool)
         text.literal(b'"')
-    text.blanks()
-    text.literal(b",")
-    text.blanks()
-    _key(text, b'"arguments"')
-    parts.json_arguments(text)
+    json_calls.comma(text)
+    json_calls.key(text, b"arguments")
+    json_calls.arguments(text)
     text.blanks()
     text.literal(b"}")
-
-
-def _key(text: Cursor, key: bytes) -> None:
-    text.literal(key)
-    text.blanks()
-    text.literal(b":")
-    text.blanks()

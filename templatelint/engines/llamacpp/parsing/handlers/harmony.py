@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from templatelint.engines.llamacpp.parsing.handlers import parts
+from templatelint.engines.llamacpp.parsing.handlers import json_calls, parts
 from templatelint.engines.llamacpp.parsing.reply import CALL
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class _Strict:
         text.repeat(self._message, self._aside)
         self._start()
         if setting.tools:
-            calls = partial(self._calls, parts.tools_of(setting), setting)
+            calls = partial(self._calls, setting)
             text.first_of(*((calls,) if setting.required else (calls, self._final)))
         else:
             self._answer()
@@ -125,8 +125,8 @@ class _Strict:
 
     # -------------------------------------------------------------------------------------- calls
 
-    def _calls(self, tools: tuple[Tool, ...], _: Setting) -> None:
-        parts.one_call(self.text, tools, self._call)
+    def _calls(self, setting: Setting) -> None:
+        parts.one_call(self.text, parts.tools_of(setting), self._call)
 
     def _call(self, _: Cursor, tool: Tool) -> None:
         self.text.first_of(
@@ -140,7 +140,7 @@ class _Strict:
                 part()
             self._constraint()
             self._begin()
-        parts.json_arguments(self.text)
+        json_calls.arguments(self.text)
 
     def _recipient(self, tool: Tool) -> None:
         self.text.literal(b" to=functions.")
@@ -185,15 +185,12 @@ class _Spaced(_Strict):
     def _stray(self) -> None:
         """No model is known to do that."""
 
-    def _calls(self, tools: tuple[Tool, ...], setting: Setting) -> None:
-        def another() -> None:
+    def _calls(self, setting: Setting) -> None:
+        def between() -> None:
             self.text.literal(_END)
             self._start()
-            parts.one_call(self.text, tools, self._call)
 
-        parts.one_call(self.text, tools, self._call)
-        if setting.parallel:
-            self.text.repeat(another)
+        parts.several_calls(self.text, setting, self._call, between)
 
     def _spaces(self) -> None:
         self.text.characters(b" ", least=0)

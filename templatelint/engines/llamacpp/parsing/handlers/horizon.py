@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from templatelint.engines.llamacpp.parsing.handlers import parts
+from templatelint.engines.llamacpp.parsing.handlers import json_calls, parts, tagged
 from templatelint.engines.llamacpp.parsing.reply import CALL, CALL_END
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ def k2_horizon(text: Cursor, setting: Setting) -> None:
 def _thought_tag(setting: Setting) -> bytes:
     if not setting.thinking and "enable_thinking" in setting.source:
         return _THOUGHT
-    return _THOUGHTS.get(setting.variables.get("reasoning_effort", "high"), _THOUGHT)
+    effort = setting.variables.get("reasoning_effort")
+    return _THOUGHTS.get(effort, _THOUGHT) if isinstance(effort, str) else _THOUGHT
 
 
 def _thought(text: Cursor, tag: bytes) -> None:
@@ -56,17 +57,9 @@ def _thought(text: Cursor, tag: bytes) -> None:
 
 def _calls(text: Cursor, setting: Setting) -> None:
     call = _call_in(setting.variables.get("tool_call_format", "xml"))
-    one = partial(parts.one_call, text, parts.tools_of(setting), call)
-
-    def another() -> None:
-        text.blanks()
-        one()
-
     text.literal(_CALLS)
     text.blanks()
-    one()
-    if setting.parallel:
-        text.repeat(another)
+    parts.several_calls(text, setting, call, text.blanks)
     text.blanks()
     text.literal(b"</ifm|tool_calls>")
 
@@ -80,7 +73,7 @@ def _call_in(form: object) -> Callable[[Cursor, Tool], None]:
 def _json_call(text: Cursor, tool: Tool) -> None:
     text.literal(_CALL)
     text.blanks()
-    parts.object_call(text, tool, parts.ObjectKeys())
+    json_calls.object_call(text, tool, json_calls.ObjectKeys())
     text.blanks()
     text.literal(_CALL_END)
 
@@ -90,7 +83,7 @@ def _tagged_call(text: Cursor, tool: Tool, *, typed: bool) -> None:
         text.literal(_CALL)
         parts.name(text, tool)
         text.literal(b"\n")
-    parts.required_then_others(text, tool.schema.parameters, partial(_argument, typed=typed))
+    tagged.required_then_others(text, tool.schema.parameters, partial(_argument, typed=typed))
     text.blanks()
     with parts.entire(text, CALL_END):
         text.literal(_CALL_END)
@@ -98,12 +91,12 @@ def _tagged_call(text: Cursor, tool: Tool, *, typed: bool) -> None:
 
 def _argument(text: Cursor, parameter: Parameter, *, typed: bool) -> None:
     text.blanks()
-    parts.argument_key(text, b"<ifm|arg_key>", parameter, b"</ifm|arg_key>")
+    tagged.opening(text, b"<ifm|arg_key>", parameter, b"</ifm|arg_key>")
     text.blanks()
     if typed:
         text.optional(_type, text)
     text.literal(b"<ifm|arg_value>")
-    parts.typed_value(text, parameter.schema.types, b"</ifm|arg_value>")
+    tagged.typed_value(text, parameter.schema.types, b"</ifm|arg_value>")
 
 
 def _type(text: Cursor) -> None:

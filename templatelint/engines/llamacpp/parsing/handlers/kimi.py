@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from templatelint.engines.llamacpp.parsing.handlers import parts
-from templatelint.engines.llamacpp.parsing.parameters import Parameter, Schema
+from templatelint.engines.llamacpp.parsing.handlers import json_calls, parts, tagged
 from templatelint.engines.llamacpp.parsing.reply import CALL, CALL_END, ID, TEXT, VALUE
 
 if TYPE_CHECKING:
     from templatelint.engines.llamacpp.parsing.grammar import Cursor
-    from templatelint.engines.llamacpp.parsing.parameters import Tool
+    from templatelint.engines.llamacpp.parsing.parameters import Parameter, Tool
     from templatelint.engines.llamacpp.parsing.reply import Setting
 
 # ------------------------------------------------------------------------------------------------------- K2
@@ -55,7 +54,7 @@ def _k2_named_call(text: Cursor, tool: Tool) -> None:
             text.literal(b":")
             text.characters(b"0123456789")
         text.literal(b"<|tool_call_argument_begin|>")
-    parts.json_arguments(text)
+    json_calls.arguments(text)
     with parts.entire(text, CALL_END):
         text.optional(text.literal, b"<|tool_call_end|>")
 
@@ -105,7 +104,7 @@ def _k3_call(text: Cursor, tool: Tool) -> None:
         text.literal(b'<|open|>call tool="')
         parts.name(text, tool)
         _k3_other_attributes(text)
-    parts.any_arguments(text, _k3_parameters(tool), _k3_argument)
+    tagged.any_arguments(text, tagged.properties(tool), _k3_argument)
     with parts.entire(text, CALL_END):
         text.literal(b"<|close|>call<|sep|>")
 
@@ -116,19 +115,11 @@ def _k3_other_attributes(text: Cursor) -> None:
     text.literal(_K3_SEPARATOR)
 
 
-def _k3_parameters(tool: Tool) -> list[Parameter]:
-    """The properties, whatever the schema is one of: this family does not convert it."""
-    node = tool.schema.node
-    properties = node.get("properties") if isinstance(node, dict) else None
-    members = properties.items() if isinstance(properties, dict) else ()
-    return [Parameter(name, Schema(each, node), required=False) for name, each in members]
-
-
 def _k3_argument(text: Cursor, parameter: Parameter) -> None:
-    parts.argument_key(text, b'<|open|>argument key="', parameter, b"")
+    tagged.opening(text, b'<|open|>argument key="', parameter, b"")
     _k3_other_attributes(text)
     node = parameter.schema.node
     kind = node.get("type") if isinstance(node, dict) else None
     with text.capture(VALUE if isinstance(kind, str) and kind != "string" else TEXT):
         text.until(_K3_ARGUMENT_END)
-    parts.argument_end(text, _K3_ARGUMENT_END)
+    tagged.closing(text, _K3_ARGUMENT_END)

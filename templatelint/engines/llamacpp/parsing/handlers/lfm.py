@@ -9,13 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from templatelint.engines.llamacpp.parsing.grammar import PYTHON_OR_JSON
-from templatelint.engines.llamacpp.parsing.handlers import parts
-from templatelint.engines.llamacpp.parsing.parameters import Parameter, Schema
+from templatelint.engines.llamacpp.parsing.handlers import parts, tagged
 from templatelint.engines.llamacpp.parsing.reply import ARGUMENT_END, CALL, CALL_END, VALUE
 
 if TYPE_CHECKING:
     from templatelint.engines.llamacpp.parsing.grammar import Cursor
-    from templatelint.engines.llamacpp.parsing.parameters import Tool
+    from templatelint.engines.llamacpp.parsing.parameters import Parameter, Tool
     from templatelint.engines.llamacpp.parsing.reply import Setting
 
 _CALLS = b"<|tool_call_start|>"
@@ -38,18 +37,9 @@ def lfm2(text: Cursor, setting: Setting) -> None:
 
 
 def _calls(text: Cursor, setting: Setting) -> None:
-    one = partial(parts.one_call, text, parts.tools_of(setting), _call)
-
-    def another() -> None:
-        text.literal(b",")
-        text.blanks()
-        one()
-
     text.literal(_CALLS + b"[")
     text.blanks()
-    one()
-    if setting.parallel:
-        text.repeat(another)
+    parts.several_calls(text, setting, _call, partial(_comma, text))
     text.blanks()
     text.literal(b"]<|tool_call_end|>")
 
@@ -59,35 +49,31 @@ def _call(text: Cursor, tool: Tool) -> None:
         parts.name(text, tool)
         text.literal(b"(")
     text.blanks()
-    _arguments(text, _parameters(tool))
+    _arguments(text, tagged.properties(tool))
     text.blanks()
     with parts.entire(text, CALL_END):
         text.literal(b")")
 
 
-def _parameters(tool: Tool) -> list[Parameter]:
-    """The properties, whatever the schema is one of: this family does not convert it."""
-    node = tool.schema.node
-    properties = node.get("properties") if isinstance(node, dict) else None
-    members = properties.items() if isinstance(properties, dict) else ()
-    return [Parameter(name, Schema(each, node), required=False) for name, each in members]
+def _comma(text: Cursor) -> None:
+    text.literal(b",")
+    text.blanks()
 
 
 def _arguments(text: Cursor, parameters: list[Parameter]) -> None:
     """At least one where the tool has any, in any order."""
 
     def another() -> None:
-        text.literal(b",")
-        text.blanks()
-        parts.one_argument(text, parameters, _argument)
+        _comma(text)
+        tagged.one_argument(text, parameters, _argument)
 
     if parameters:
-        parts.one_argument(text, parameters, _argument)
+        tagged.one_argument(text, parameters, _argument)
         text.repeat(another)
 
 
 def _argument(text: Cursor, parameter: Parameter) -> None:
-    parts.argument_key(text, b"", parameter, b"=")
+    tagged.opening(text, b"", parameter, b"=")
     node = parameter.schema.node
     with text.capture(VALUE):
         if isinstance(node, dict) and node.get("type") == "string":

@@ -5,10 +5,9 @@ Facts: common/parsers/ling3.cpp.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from templatelint.engines.llamacpp.parsing.handlers import parts
+from templatelint.engines.llamacpp.parsing.handlers import parts, tagged
 from templatelint.engines.llamacpp.parsing.reply import CALL, CALL_END
 
 if TYPE_CHECKING:
@@ -66,15 +65,7 @@ def _tail(text: Cursor) -> None:
 
 
 def _calls(text: Cursor, setting: Setting) -> None:
-    one = partial(parts.one_call, text, parts.tools_of(setting), _call)
-
-    def another() -> None:
-        text.blanks()
-        one()
-
-    one()
-    if setting.parallel:
-        text.repeat(another)
+    parts.several_calls(text, setting, _call, text.blanks)
     text.blanks()
     _tail(text)
 
@@ -84,7 +75,7 @@ def _call(text: Cursor, tool: Tool) -> None:
         text.literal(_CALL)
         parts.name(text, tool)
         text.blanks()
-    parts.required_then_others(text, tool.schema.parameters, _argument)
+    tagged.required_then_others(text, tool.schema.parameters, _argument)
     with parts.entire(text, CALL_END):
         text.blanks()
         text.literal(b"</tool_call>")
@@ -92,7 +83,7 @@ def _call(text: Cursor, tool: Tool) -> None:
 
 def _argument(text: Cursor, parameter: Parameter) -> None:
     text.blanks()
-    parts.argument_key(text, b"<arg_key>", parameter, b"</arg_key>")
+    tagged.opening(text, b"<arg_key>", parameter, b"</arg_key>")
     text.blanks()
     text.literal(b"<arg_value>")
-    parts.typed_value(text, parameter.schema.types, b"</arg_value>", strings=True)
+    tagged.typed_value(text, parameter.schema.types, b"</arg_value>", strings=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from templatelint.engines.llamacpp.parsing.handlers import parts
+from templatelint.engines.llamacpp.parsing.handlers import parts, tagged
 from templatelint.engines.llamacpp.parsing.reply import CALL, CALL_END, TEXT
 
 if TYPE_CHECKING:
@@ -51,18 +51,18 @@ def _named_call(text: Cursor, tool: Tool) -> None:
         parts.name(text, tool)
         text.literal(b'">')
     text.blanks()
-    parts.any_arguments(text, tool.schema.parameters, _argument)
+    tagged.any_arguments(text, tool.schema.parameters, _argument)
     text.blanks()
     with parts.entire(text, CALL_END):
         text.literal(b"</function>")
 
 
 def _argument(text: Cursor, parameter: Parameter) -> None:
-    parts.argument_key(text, b'<param name="', parameter, b'">')
+    tagged.opening(text, b'<param name="', parameter, b'">')
     if parameter.schema.may_be_string:
         text.first_of(partial(_enclosed_text, text), partial(_bare_text, text))
     else:
-        parts.json_value(text, _ARGUMENT_END)
+        tagged.json_value(text, _ARGUMENT_END)
     text.blanks()
 
 
@@ -71,9 +71,9 @@ def _enclosed_text(text: Cursor) -> None:
     with text.capture(TEXT):
         text.until(_CDATA_END)
     text.literal(_CDATA_END)
-    parts.argument_end(text, _ARGUMENT_END)
+    tagged.closing(text, _ARGUMENT_END)
 
 
 def _bare_text(text: Cursor) -> None:
     text.not_followed_by(text.literal, _CDATA)
-    parts.text_value(text, _ARGUMENT_END)
+    tagged.text_value(text, _ARGUMENT_END)

@@ -10,19 +10,20 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from templatelint.engines.llamacpp.parsing import arguments, reply
-from templatelint.engines.llamacpp.parsing.grammar import Contradiction, Cursor, TextEnded
-from templatelint.engines.llamacpp.parsing.handlers import parts
-from templatelint.engines.llamacpp.parsing.reply import Call, NoMatch, Parsed
+from templatelint.engines.llamacpp.parsing.handlers import parts, tagged
+from templatelint.engines.llamacpp.parsing.reply import Call
 
 if TYPE_CHECKING:
+    from templatelint.engines.llamacpp.parsing.grammar import Cursor
     from templatelint.engines.llamacpp.parsing.parameters import Parameter, Schema, Tool
-    from templatelint.engines.llamacpp.parsing.reply import Setting
+    from templatelint.engines.llamacpp.parsing.reply import Parsed, Setting
 
 _SPACE = b"]<]minimax[>["
 _THOUGHT = b"<mm:think>"
 _THOUGHT_END = b"</mm:think>"
 _CALLS = _SPACE + b"<tool_call>"
 
+_DEEPEST = 32  # levels of a schema; llama.cpp has no bound
 _OBJECT = "object"
 _LIST = "list"
 _ITEM = "item"
@@ -36,14 +37,14 @@ def parse(written: bytes, setting: Setting) -> Parsed:
     Raises:
         reply.NoMatch: it does not fit.
     """
-    text = Cursor(setting.generation_prompt + written)
-    try:
+    read_text: list[Cursor] = []
+
+    def grammar(text: Cursor, setting: Setting) -> None:
+        read_text.append(text)
         minimax_m3(text, setting)
-    except TextEnded:
-        pass
-    except Contradiction:
-        raise NoMatch("peg-minimax-m3") from None
-    return replace(reply.assembled(text, keeps_blank_reasoning=True), calls=_calls_of(text))
+
+    parsed = reply.read(grammar, written, setting, form="peg-minimax-m3", keeps_blank_reasoning=True)
+    return replace(parsed, calls=_calls_of(read_text[0]))
 
 
 def minimax_m3(text: Cursor, setting: Setting) -> None:
@@ -83,17 +84,9 @@ def _dropped_thought(text: Cursor) -> None:
 
 
 def _calls(text: Cursor, setting: Setting) -> None:
-    one = partial(parts.one_call, text, parts.tools_of(setting), _call)
-
-    def another() -> None:
-        text.blanks()
-        one()
-
     text.literal(_CALLS)
     text.blanks()
-    one()
-    if setting.parallel:
-        text.repeat(another)
+    parts.several_calls(text, setting, _call, text.blanks)
     text.blanks()
     text.literal(_SPACE + b"</tool_call>")
 
@@ -110,31 +103,31 @@ def _call(text: Cursor, tool: Tool) -> None:
     text.mark(reply.CALL_END)
 
 
-def _members(text: Cursor, schema: Schema) -> None:
-    parts.required_in_order_then_others(text, schema.parameters, _member)
+def _members(text: Cursor, schema: Schema, depth: int = 0) -> None:
+    tagged.required_in_order_then_others(text, schema.parameters, partial(_member, depth=depth))
 
 
-def _member(text: Cursor, parameter: Parameter) -> None:
-    parts.argument_key(text, _SPACE + b"<", parameter, b">")
-    _value(text, parameter.schema, _SPACE + b"</%s>" % parts.bytes_of(parameter.name))
+def _member(text: Cursor, parameter: Parameter, *, depth: int) -> None:
+    tagged.opening(text, _SPACE + b"<", parameter, b">")
+    _value(text, parameter.schema, _SPACE + b"</%s>" % tagged.bytes_of(parameter.name), depth + 1)
 
 
-def _value(text: Cursor, schema: Schema, end: bytes) -> None:
+def _value(text: Cursor, schema: Schema, end: bytes, depth: int) -> None:
     """A value and the end of the element that it stands in."""
-    kind = schema.kind
+    kind = schema.kind if depth <= _DEEPEST else "any"
     if schema.may_be_string:
         with text.capture(reply.TEXT):
             text.until(end)
     elif kind == "anyOf":
-        text.first_of(*(partial(_value, text, each, end) for each in schema.alternatives))
+        text.first_of(*(partial(_value, text, each, end, depth + 1) for each in schema.alternatives))
         return
     elif kind == "object" and schema.parameters:
         text.mark(_OBJECT)
-        _members(text, schema)
+        _members(text, schema, depth)
         text.blanks()
     elif kind == "array":
         text.mark(_LIST)
-        text.repeat(_item, text, schema.items)
+        text.repeat(_item, text, schema.items, depth + 1)
         text.blanks()
     else:
         with text.capture(reply.VALUE):
@@ -143,11 +136,11 @@ def _value(text: Cursor, schema: Schema, end: bytes) -> None:
     text.mark(_END)
 
 
-def _item(text: Cursor, schema: Schema) -> None:
+def _item(text: Cursor, schema: Schema, depth: int) -> None:
     text.blanks()
     text.mark(_ITEM)
     text.literal(_SPACE + b"<item>")
-    _value(text, schema, _SPACE + b"</item>")
+    _value(text, schema, _SPACE + b"</item>", depth)
 
 
 # ---------------------------------------------------------------------------------------------- assembly
@@ -175,7 +168,7 @@ class _Draft:
     """
 
     name: bytes = b""
-    arguments: bytes = b"{"
+    arguments: bytearray = field(default_factory=lambda: bytearray(b"{"))
     filled: list[bool] = field(default_factory=lambda: [False])
     ends: list[bytes] = field(default_factory=list)
     item: bool = False

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from templatelint.engines.llamacpp.parsing.handlers import parts
+from templatelint.engines.llamacpp.parsing.handlers import json_calls, parts
 from templatelint.engines.llamacpp.parsing.reply import CALL
 
 if TYPE_CHECKING:
@@ -41,4 +41,4 @@ def _named_call(text: Cursor, tool: Tool) -> None:
     with parts.entire(text, CALL):
         parts.name(text, tool)
         text.literal(b"[ARGS]")
-    parts.json_arguments(text)
+    json_calls.arguments(text)

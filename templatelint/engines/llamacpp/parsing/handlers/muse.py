@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from templatelint.engines.llamacpp.parsing.handlers import parts
+from templatelint.engines.llamacpp.parsing.handlers import parts, tagged
 from templatelint.engines.llamacpp.parsing.reply import CALL, CALL_END
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def muse_glimmer(text: Cursor, setting: Setting) -> None:
         _to_user(text)
         text.first_of(partial(parts.fenced_content, text), partial(parts.json_content, text))
     elif setting.tools:
-        calls = partial(_calls, text, parts.tools_of(setting), setting)
+        calls = partial(parts.several_calls, text, setting, _call, partial(text.literal, _MORE + _START))
         text.first_of(*((calls,) if setting.required else (calls, partial(_answer_and_calls, text, calls))))
     else:
         _answer(text)
@@ -62,16 +62,6 @@ def _answer_and_calls(text: Cursor, calls: Callable[[], None]) -> None:
     text.optional(more)
 
 
-def _calls(text: Cursor, tools: tuple[Tool, ...], setting: Setting) -> None:
-    def another() -> None:
-        text.literal(_MORE + _START)
-        parts.one_call(text, tools, _call)
-
-    parts.one_call(text, tools, _call)
-    if setting.parallel:
-        text.repeat(another)
-
-
 def _call(text: Cursor, tool: Tool) -> None:
     with parts.entire(text, CALL):
         text.literal(b" to=")
@@ -83,7 +73,7 @@ def _call(text: Cursor, tool: Tool) -> None:
         text.literal(b'">')
         text.blanks()
     text.blanks()
-    parts.any_arguments(text, tool.schema.parameters, _argument)
+    tagged.any_arguments(text, tool.schema.parameters, _argument)
     text.blanks()
     with parts.entire(text, CALL_END):
         text.literal(b"</atem:invoke>")
@@ -92,6 +82,6 @@ def _call(text: Cursor, tool: Tool) -> None:
 
 
 def _argument(text: Cursor, parameter: Parameter) -> None:
-    parts.argument_key(text, b'<atem:parameter name="', parameter, b'">')
-    parts.text_or_json_value(text, _ARGUMENT_END, text_allowed=parameter.schema.may_be_string)
+    tagged.opening(text, b'<atem:parameter name="', parameter, b'">')
+    tagged.text_or_json_value(text, _ARGUMENT_END, text_allowed=parameter.schema.may_be_string)
     text.blanks()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from templatelint.engines.llamacpp.parsing.handlers import parts
+from templatelint.engines.llamacpp.parsing.handlers import parts, tagged
 from templatelint.engines.llamacpp.parsing.reply import CALL, CALL_END
 
 if TYPE_CHECKING:
@@ -73,11 +73,11 @@ def _function(text: Cursor, tool: Tool) -> None:
         text.literal(b"<function=")
         parts.name(text, tool)
         text.literal(b">\n")
-    parts.required_then_others(text, tool.schema.parameters, _argument)
+    tagged.required_then_others(text, tool.schema.parameters, _argument)
     with parts.entire(text, CALL_END):
         text.literal(b"</function>\n")
 
 
 def _argument(text: Cursor, parameter: Parameter) -> None:
-    parts.argument_key(text, b"<parameter=", parameter, b">\n")
-    parts.typed_value(text, parameter.schema.types, b"\n</parameter>\n")
+    tagged.opening(text, b"<parameter=", parameter, b">\n")
+    tagged.typed_value(text, parameter.schema.types, b"\n</parameter>\n")
