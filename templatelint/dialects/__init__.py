@@ -16,7 +16,35 @@ if TYPE_CHECKING:
 # Module → its dialects, each an attribute named like the dialect in capitals. The order is that of recognition: what
 # is more specific comes first.
 _MODULES: Mapping[str, tuple[str, ...]] = {
-    "json_calls": ("hermes",),
+    "json_calls": (
+        "hermes",
+        "falcon",
+        "granite",
+        "granite-20b-fc",
+        "hunyuan-a13b",
+        "jamba",
+        "minimax-m1",
+        "nemotron-nano-v2",
+        "command-r",
+        "command-r7b",
+        "phi4-mini",
+        "internlm",
+        "apertus",
+        "hyperclovax",
+        "gigachat3",
+    ),
+    "named_json": (
+        "mistral",
+        "deepseek-v3",
+        "deepseek-v3.1",
+        "kimi-k2",
+        "hunyuan-dense",
+        "functionary-v3.1",
+        "functionary-v3.2",
+        "solar-open",
+        "step5",
+        "plamo3",
+    ),
     "tagged": ("qwen3-coder", "mimo", "seed-oss", "glm", "longcat", "hy3", "solar-open2", "k2-horizon"),
     "invoke": (
         "deepseek-v3.2",
@@ -33,6 +61,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "muse": ("muse",),
     "gemma": ("gemma4", "functiongemma"),
     "pythonic": ("llama4-pythonic", "olmo3", "minicpm3", "lfm2", "pythonic"),
+    "bare_json": ("llama3-json", "xlam", "json-text"),
 }
 NAMES: tuple[str, ...] = tuple(name for names in _MODULES.values() for name in names)
 AUTO = "auto"

@@ -11,6 +11,7 @@ from templatelint.dialects.stream import Step, Stream
 
 if TYPE_CHECKING:
     from templatelint.dialects.prose import Prose
+    from templatelint.dialects.reply import Problem
     from templatelint.dialects.tools import Tools
 
 
@@ -60,22 +61,15 @@ class Speech(Protocol):
     reasoning: Prose
     prefix: str | None
 
-    def calls(self, mark: str, among: Sequence[Dialect]) -> Step[bool]:
+    def calls(self, mark: str) -> Step[bool]:
         """Read the block of calls that stands here; whether there is one. The position stays if there is none.
 
         Args:
             mark: what the block begins with, as a message shows it.
-            among: the dialects that it may be in.
         """
 
-    def fault(self, message: str, offset: int, text: str = "") -> None:
-        """Something is malformed.
-
-        Args:
-            message: the fact in one clause.
-            offset: where it begins.
-            text: the text concerned, where it is not passed on.
-        """
+    def report(self, problem: Problem) -> None:
+        """Something is wrong with the reply."""
 
 
 # Reads a whole reply from its beginning.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from templatelint import dialects
@@ -13,6 +14,9 @@ from templatelint.dialects.tools import Tools
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+
+_SPECIAL = re.compile("[|｜]")  # in the marks that tokenizers know
 
 
 def parse(
@@ -96,7 +100,9 @@ class _Reply:
                 self._by_opening.setdefault(opening, []).append(dialect)
         speaking = (self._own,) if self._own else [dialect for dialect in candidates if dialect.speak is None]
         self._ends = dict(pair for dialect in speaking for pair in dialect.reasoning)
-        self._dropped = frozenset(mark for dialect in speaking for mark in dialect.dropped) - self._by_opening.keys()
+        dropped = frozenset(mark for dialect in speaking for mark in dialect.dropped) - self._by_opening.keys()
+        # Where nobody knows the dialect, only marks that no text has by chance are left out.
+        self._dropped = dropped if self._own else frozenset(filter(_SPECIAL.search, dropped))
         self._openings = tuple(self._by_opening)
         self.stream = Stream()
         self.content, self.reasoning = Prose(), Prose()
@@ -256,13 +262,16 @@ class _Reply:
         prose.add(mark)
         return False
 
-    def calls(self, mark: str, among: Sequence[Dialect]) -> Step[bool]:
-        """The calls that stand here, if there are any."""
-        return (yield from self._calls_here(mark, among, silent=False))
+    def calls(self, mark: str) -> Step[bool]:
+        """The calls of the dialect that speaks, if there are any here."""
+        return (yield from self._calls_here(mark, [self._used] if self._used else (), silent=False))
 
-    def fault(self, message: str, offset: int, text: str = "") -> None:
-        """Something is malformed."""
-        self._problems.append(Problem("malformed", message, offset, text))
+    def report(self, problem: Problem) -> None:
+        """Something is wrong with the reply."""
+        self._problems.append(problem)
+
+    def _fault(self, message: str, offset: int, text: str = "") -> None:
+        self.report(Problem("malformed", message, offset, text))
 
     def _calls_here(self, mark: str, among: Sequence[Dialect], *, silent: bool) -> Step[bool]:
         stream = self.stream
@@ -272,7 +281,7 @@ class _Reply:
         except Malformed as error:
             stream.at = start
             if not silent:
-                self.fault(f"{mark!r} begins no call: {error}", offset)
+                self._fault(f"{mark!r} begins no call: {error}", offset)
             return False
         except Cut as error:
             self._cut(Reading(stream, self._tools), start, offset, error)
@@ -282,7 +291,7 @@ class _Reply:
             self._cut(reading, start, offset, fault)
         elif fault is not None and reading.found:
             stream.at = reading.found[-1][1]
-            self.fault(f"what follows a call is none: {fault}", stream.offset)
+            self._fault(f"what follows a call is none: {fault}", stream.offset)
         return True
 
     def _attempt(self, among: Sequence[Dialect]) -> Step[tuple[Reading, Dialect, Malformed | Cut | None]]:
@@ -334,7 +343,7 @@ class _Reply:
         """Calls were read: keep them, and say what is odd about them."""
         offset = self.stream.offset
         if reading.skipped:
-            self.fault("text between calls", offset, reading.skipped)
+            self._fault("text between calls", offset, reading.skipped)
         if not reading.found:
             return
         if self._used is None:

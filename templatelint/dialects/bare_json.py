@@ -1,0 +1,166 @@
+"""Dialects whose calls are JSON without a mark: what a reply begins with, or what leaks into its text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from templatelint.dialects.dialect import Dialect, Reading
+from templatelint.dialects.json_calls import calls_of, rows, value, written, written_array
+from templatelint.dialects.stream import Cut, Malformed, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from templatelint.dialects.reply import ToolCall
+
+_PYTHON_TAGS = ("<|python_tag|>", "<|python_start|>")
+_FENCES = ("```json", "```")
+_BEGINNINGS = tuple(
+    f'{bracket}{{{gap}"name"' for bracket in ("", "[") for gap in ("", " ", "\n", "\n  ", "\n    ", "\n\t")
+)
+# How a call begins, so far that it is none by chance: its name stands there, and the key of its arguments or less.
+_BEGUN = re.compile(
+    r"""\s*\[?\s*\{\s*(?:"(?:id|type)"\s*:\s*"[^"\\]*"\s*,\s*)*"(?:name|function)"\s*:\s*"([\w.:/-]+)"\s*"""
+    r"""(?:(,\s*"(?:arguments|parameters|args)")|,\s*"\w*\Z|,?\s*\Z)"""
+)
+_LONGEST_BEGINNING = 1000  # characters
+
+
+def _calls(reading: Reading, *, known: bool) -> Step[list[ToolCall]]:
+    """Read one JSON value that is a call or an array of them.
+
+    Args:
+        reading: the position stands at the value.
+        known: only functions that are among the tools count, and if there are none, nothing does.
+    """
+    stream = reading.stream
+    try:
+        calls = calls_of((yield from value(stream)), whole=True)
+    except Cut:
+        if _is_begun(stream.rest(), reading, known=known):
+            raise
+        raise Malformed("JSON that does not end") from None
+    if not calls:
+        raise Malformed("an array without calls")
+    if not all(_counts(call.name, reading, known=known) for call in calls):
+        raise Malformed("a call of a function that is not among the tools")
+    return calls
+
+
+def _counts(name: str, reading: Reading, *, known: bool) -> bool:
+    if known and not reading.tools.given:
+        return False
+    return (reading.own and not known) or reading.tools.known(name)
+
+
+def _is_begun(text: str, reading: Reading, *, known: bool) -> bool:
+    """Whether JSON that does not end would have been a call."""
+    found = _BEGUN.match(text[:_LONGEST_BEGINNING])
+    if found is None or not _counts(found[1], reading, known=known):
+        return False
+    return bool(found[2]) or reading.tools.given
+
+
+def _in_a_row(reading: Reading, *, known: bool, marks: Sequence[str] = ()) -> Step[None]:
+    """Read calls, one at least, with commas, semicolons, newlines or these marks between them."""
+    stream = reading.stream
+    for call in (yield from _calls(reading, known=known)):
+        reading.emit(call)
+    while True:
+        behind = stream.at
+        yield from stream.blanks()
+        if (yield from stream.accept(",", ";", *marks)) is not None:
+            yield from stream.blanks()
+            yield from stream.accept(*marks)
+            yield from stream.blanks()
+        if (yield from stream.starts("{")) is None:
+            stream.at = behind
+            return
+        try:
+            calls = yield from _calls(reading, known=known)
+        except Malformed:
+            stream.at = behind
+            return
+        for call in calls:
+            reading.emit(call)
+
+
+def _llama(reading: Reading) -> Step[None]:
+    stream = reading.stream
+    tag = yield from stream.accept(*_PYTHON_TAGS)
+    yield from stream.blanks()
+    if tag is None:
+        yield from _in_a_row(reading, known=False, marks=_PYTHON_TAGS)
+    else:
+        yield from rows(reading, (*_PYTHON_TAGS, "<|python_end|>"))
+        reading.unclosed = ""
+
+
+def _xlam(reading: Reading) -> Step[None]:
+    stream = reading.stream
+    yield from stream.blanks()
+    if (yield from stream.starts("[")) is None:
+        raise Malformed("an array of calls expected")
+    yield from _in_a_row(reading, known=False)
+
+
+def _text(reading: Reading) -> Step[None]:
+    """Read calls between tags that belong around tools, in a fence, or bare in the text."""
+    stream = reading.stream
+    if (yield from stream.accept("<tools>")) is not None:
+        yield from rows(reading, ("</tools>",))
+        return
+    fence = yield from stream.accept(*_FENCES)
+    yield from stream.blanks()
+    if (yield from stream.starts("{", "[")) is None:
+        raise Malformed("JSON expected")
+    yield from _in_a_row(reading, known=True)
+    if fence is not None:
+        behind = stream.at
+        yield from stream.blanks()
+        if (yield from stream.accept("```")) is None:
+            stream.at = behind
+
+
+LLAMA3_JSON = Dialect(
+    name="llama3-json",
+    openings=_PYTHON_TAGS,
+    read=_llama,
+    write=written("", "", keys=("name", "parameters"), gap="; "),
+    signature=(
+        r"""(?:(?<![>\]\[(,\w])\{|<\|python_(?:tag|start|end)\|>\s*\{)\s*"name":\s*"NAME",\s*"parameters":"""
+        r"""|<\|python_tag\|>\s*\{"""
+    ),
+    bare="{[",
+    inline=True,
+    dropped=(
+        "<|eot_id|>",
+        "<|eom_id|>",
+        "<|start_header_id|>assistant<|end_header_id|>",
+        "<|eot|>",
+        "<|eom|>",
+        "<|header_start|>assistant<|header_end|>",
+    ),
+    aliases=("llama3", "llama3.1", "llama3.3", "llama4-json"),
+)
+XLAM = Dialect(
+    name="xlam",
+    openings=(),
+    read=_xlam,
+    write=written_array("", ""),
+    signature=r"""(?<![>\]])\[\s*\{\s*"name":\s*"NAME",\s*"arguments":""",
+    bare="[",
+    dropped=("<|im_end|>", "<|eot_id|>"),
+    aliases=("xlam2",),
+)
+# What models write that have seen another form than the one they were asked for. No template means it.
+JSON_TEXT = Dialect(
+    name="json-text",
+    openings=(),
+    read=_text,
+    write=written("```json\n", "\n```", gap="\n"),
+    signature=r"(?!)",
+    bare="{[",
+    loose=("<tools>", *_FENCES, *_BEGINNINGS),
+)
