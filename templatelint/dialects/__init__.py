@@ -45,6 +45,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
         "step5",
         "plamo3",
     ),
+    "harmony": ("harmony-llm-jp", "harmony"),
     "tagged": ("qwen3-coder", "mimo", "seed-oss", "glm", "longcat", "hy3", "solar-open2", "k2-horizon"),
     "invoke": (
         "deepseek-v3.2",

@@ -54,9 +54,11 @@ class Speech(Protocol):
         content: what is said to the user.
         reasoning: what the model thought.
         prefix: the generation prompt, or its end; None where it is not known.
+        tools: what may be called.
     """
 
     stream: Stream
+    tools: Tools
     content: Prose
     reasoning: Prose
     prefix: str | None

@@ -37,7 +37,7 @@ def call_of(found: Any, *, whole: bool = False) -> ToolCall:
     if isinstance(inner, Mapping):
         found = {**found, **inner}
     name = _first(found, _NAMES) or (inner if isinstance(inner, str) else None)
-    if not is_name(name):
+    if not isinstance(name, str) or not is_name(name):
         raise Malformed("a call has no name")
     if whole and not any(key in found for key in _ARGUMENTS):
         raise Malformed("a call has no arguments")

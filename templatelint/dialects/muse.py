@@ -37,7 +37,7 @@ def _speak(speech: Speech) -> Step[None]:
         if mark is None:
             return
         if mark in _TAGS.openings:
-            if prose is not speech.reasoning and (yield from speech.calls(mark, [MUSE])):
+            if prose is not speech.reasoning and (yield from speech.calls(mark)):
                 prose.mark()
                 continue
             yield from stream.expect(mark)

@@ -91,7 +91,7 @@ class _Reply:
 
     def __init__(self, candidates: tuple[Dialect, ...], name: str, tools: Tools, prefix: str | None) -> None:
         self._own = None if name == dialects.AUTO else candidates[0]
-        self._tools = tools
+        self.tools = tools
         self.prefix = prefix
         self._candidates = candidates
         self._by_opening: dict[str, list[Dialect]] = {}
@@ -109,6 +109,7 @@ class _Reply:
         self._calls: list[ToolCall] = []
         self._problems: list[Problem] = []
         self._used = self._own
+        self._speaker: Dialect | None = None
 
     def result(self) -> Reply:
         """What is certain so far."""
@@ -123,6 +124,7 @@ class _Reply:
     def read(self) -> Step[None]:
         """All of the reply."""
         if self._own is not None and self._own.speak is not None:
+            self._speaker = self._own
             yield from self._own.speak(self)
             return
         opened = self._opened_by_prefix()
@@ -160,7 +162,7 @@ class _Reply:
 
     def _readable(self, mark: str) -> Step[bool]:
         """Whether calls stand here; nothing is read."""
-        if self._speaker(mark) is not None:
+        if self._speaker_at(mark) is not None:
             return True
         start = self.stream.at
         try:
@@ -201,8 +203,9 @@ class _Reply:
             mark = yield from self.stream.search((*self._openings, *self._ends, *self._dropped), prose.add)
             if mark is None:
                 return
-            speaker = self._speaker(mark)
+            speaker = self._speaker_at(mark)
             if speaker is not None and speaker.speak is not None:
+                self._speaker = speaker
                 self._used = self._used or speaker
                 yield from speaker.speak(self)
                 return
@@ -218,7 +221,7 @@ class _Reply:
             if self.content.text is None:
                 yield from self._bare()
 
-    def _speaker(self, mark: str) -> Dialect | None:
+    def _speaker_at(self, mark: str) -> Dialect | None:
         """The dialect of which whole replies begin with this mark, where nobody knows which one the reply is in."""
         if self._own is not None:
             return None
@@ -232,7 +235,7 @@ class _Reply:
         for dialect in (self._own,) if self._own else self._candidates:
             if not first or first not in dialect.bare:
                 continue
-            reading = Reading(self.stream, self._tools, own=dialect is self._own)
+            reading = Reading(self.stream, self.tools, own=dialect is self._own)
             begin, offset = self.stream.at, self.stream.offset
             try:
                 yield from dialect.read(reading)
@@ -264,7 +267,7 @@ class _Reply:
 
     def calls(self, mark: str) -> Step[bool]:
         """The calls of the dialect that speaks, if there are any here."""
-        return (yield from self._calls_here(mark, [self._used] if self._used else (), silent=False))
+        return (yield from self._calls_here(mark, [self._speaker] if self._speaker else (), silent=False))
 
     def report(self, problem: Problem) -> None:
         """Something is wrong with the reply."""
@@ -284,7 +287,7 @@ class _Reply:
                 self._fault(f"{mark!r} begins no call: {error}", offset)
             return False
         except Cut as error:
-            self._cut(Reading(stream, self._tools), start, offset, error)
+            self._cut(Reading(stream, self.tools), start, offset, error)
             return True
         self._take(reading, dialect)
         if isinstance(fault, Cut):
@@ -304,7 +307,7 @@ class _Reply:
         failed: Malformed | Cut | None = None
         for dialect in among:
             self.stream.at = start
-            reading = Reading(self.stream, self._tools, own=dialect is self._own)
+            reading = Reading(self.stream, self.tools, own=dialect is self._own)
             error: Malformed | Cut | None = None
             try:
                 yield from dialect.read(reading)
@@ -327,12 +330,12 @@ class _Reply:
         at, self.stream.at = self.stream.at, start
         text = self.stream.rest()
         self.stream.at = at
-        return self._tools.given and any(name in text for name in self._tools.names)
+        return self.tools.given and any(name in text for name in self.tools.names)
 
     def _credible(self, reading: Reading, dialect: Dialect) -> bool:
         """Whether calls were found; in the syntax of another dialect only of known functions."""
         if self._foreign(dialect):
-            return bool(reading.found) and all(self._tools.known(call.name) for call, _ in reading.found)
+            return bool(reading.found) and all(self.tools.known(call.name) for call, _ in reading.found)
         return bool(reading.found) or reading.empty
 
     def _speaks(self, mark: str) -> bool:
@@ -359,7 +362,7 @@ class _Reply:
             )
         for call, _ in reading.found:
             self._calls.append(call)
-            if not self._tools.known(call.name):
+            if not self.tools.known(call.name):
                 self._problems.append(Problem("unknown-tool", f"{call.name} is not among the tools", offset))
         if reading.unclosed:
             self._problems.append(Problem("unclosed", f"{reading.unclosed!r} is missing behind a call", offset))
