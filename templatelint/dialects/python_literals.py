@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from templatelint.dialects.stream import Malformed, Nesting, parse_json
+from templatelint.dialects.stream import DEEPEST, Malformed, Nesting, parse_json
 
 _QUOTES = dict.fromkeys(("'", '"', "'''", '"""'), True)
 NESTING = Nesting({"{": "}", "[": "]", "(": ")"}, _QUOTES, r"\s\w:,.+\-")
@@ -28,7 +28,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read(text: str) -> Any:
-    """The value that a whole text is; its extent is that of one value in `NESTING`, which bounds how deep it is.
+    """The value that a whole text is.
 
     Lists and tuples are arrays. Words are none but Python's and JSON's constants; keys of a mapping that are no text
     become one.
@@ -52,6 +52,7 @@ class _Literal:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
+        self._depth = 0
 
     def next(self) -> str:
         """The next bracket, quote, separator or word; empty at the end."""
@@ -70,11 +71,14 @@ class _Literal:
         """The value that begins with what `next` gave."""
         if mark in _ENDS:
             return self._string(mark)
-        if mark == "{":
-            return self._mapping()
-        if mark in ("[", "("):
-            return self._items("]" if mark == "[" else ")")
-        return scalar(mark)
+        if mark not in NESTING.closers:
+            return scalar(mark)
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise Malformed(f"nested deeper than {DEEPEST}")
+        found = self._mapping() if mark == "{" else self._items(NESTING.closers[mark])
+        self._depth -= 1
+        return found
 
     def _string(self, quote: str) -> str:
         start = self._at

@@ -13,7 +13,7 @@ T = TypeVar("T")
 Step: TypeAlias = Generator[None, None, T]
 Sink: TypeAlias = Callable[[str], None]
 
-_DEEPEST = 100  # nested brackets; what models write has a handful
+DEEPEST = 100  # nested brackets; what models write has a handful
 _GLIMPSE = 24  # characters of the text that a message repeats
 _KEPT = 65_536  # characters that are read and still held, before they are let go of
 _SCALAR = re.compile(r"[-+.\w]+")
@@ -221,8 +221,8 @@ class Stream:
             if mark in nesting.inside:
                 quote = "" if quote else mark
             elif mark in nesting.closers:
-                if len(closing) == _DEEPEST:
-                    raise Malformed(f"nested deeper than {_DEEPEST}")
+                if len(closing) == DEEPEST:
+                    raise Malformed(f"nested deeper than {DEEPEST}")
                 closing.append(nesting.closers[mark])
             elif mark != closing.pop():
                 raise Malformed(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from templatelint.dialects.stream import parse_json
+from templatelint.dialects import python_literals
+from templatelint.dialects.stream import Malformed, parse_json
 
 _CONSTANTS = {"True": True, "False": False, "None": None, "true": True, "false": False, "null": None}
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?", re.ASCII)
-_LONGEST_LITERAL = 100_000  # characters; Python's parser is not made for more
 
 
 class Tools:
@@ -119,21 +118,9 @@ def literal(trimmed: str, raw: str | None = None) -> Any:
         return parse_json(trimmed)
     except ValueError:
         pass
-    if trimmed[:1] not in ("{", "[", "(", "'") or len(trimmed) > _LONGEST_LITERAL:
+    if trimmed[:1] not in ("{", "[", "(", "'"):
         return text
     try:
-        found = ast.literal_eval(trimmed)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return python_literals.read(trimmed)
+    except Malformed:
         return text
-    return plain(found, text)
-
-
-def plain(value: Any, otherwise: Any) -> Any:
-    """A Python literal as JSON data; `otherwise` where it is none."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, (list, tuple)):
-        return [plain(item, str(item)) for item in value]
-    if isinstance(value, dict):
-        return {str(key): plain(item, str(item)) for key, item in value.items()}
-    return otherwise
