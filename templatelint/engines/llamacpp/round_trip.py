@@ -264,7 +264,7 @@ class _Trip:
         if [call.name for call in parsed.calls] != [call.name for call in sent.calls]:
             return "wrong_calls"
         if not all(
-            _same(ours.arguments, theirs.arguments) for ours, theirs in zip(parsed.calls, sent.calls, strict=True)
+            same_arguments(ours.arguments, theirs.arguments) for ours, theirs in zip(parsed.calls, sent.calls, strict=True)
         ):
             return "wrong_args"
         return "ok" if parsed.content.strip() == sent.text.strip() else "ok_extra_content"
@@ -273,7 +273,7 @@ class _Trip:
 # ------------------------------------------------------------------------------------------- arguments
 
 
-def _same(read_text: str, sent_text: str) -> bool:
+def same_arguments(read_text: str, sent_text: str) -> bool:
     """Whether two JSON texts say the same."""
     try:
         return bool(_value(read_text) == _value(sent_text))

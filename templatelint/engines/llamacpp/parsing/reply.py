@@ -143,7 +143,7 @@ class _Draft:
     """A call that is being put together."""
 
     name: bytes = b""
-    arguments: bytes = b""
+    arguments: bytearray = field(default_factory=bytearray)
     id: bytes = b""
 
     def done(self) -> Call:
@@ -156,7 +156,7 @@ class _Calls:
     def __init__(self) -> None:
         self._named: list[_Draft] = []
         self._draft: _Draft | None = None
-        self._early = b""  # arguments before the name
+        self._early = bytearray()  # arguments before the name
         self._keys = 0
         self._in_text = False
 
@@ -166,7 +166,7 @@ class _Calls:
     def take(self, kind: str, text: bytes) -> None:
         """Take one piece into account."""
         if kind == CALL:
-            self._draft, self._early, self._keys, self._in_text = _Draft(), b"", 0, False
+            self._draft, self._early, self._keys, self._in_text = _Draft(), bytearray(), 0, False
         elif kind == ARGUMENT:
             self._in_text = False
         elif self._draft is not None:
@@ -202,9 +202,9 @@ class _Calls:
         named = bool(draft.name)
         draft.name = text.rstrip(BLANKS)
         if self._early:
-            draft.arguments, self._early = self._early, b""
+            draft.arguments, self._early = self._early, bytearray()
         elif not draft.arguments:
-            draft.arguments = b"{"
+            draft.arguments += b"{"
         if not named:
             self._named.append(draft)
 
@@ -214,10 +214,10 @@ class _Calls:
         return b"" if (draft.arguments if draft.name else self._early) else b"{"
 
     def _write(self, text: bytes, draft: _Draft, *, anew: bool = False) -> None:
-        if draft.name:
-            draft.arguments = text if anew else draft.arguments + text
-        else:
-            self._early = text if anew else self._early + text
+        target = draft.arguments if draft.name else self._early
+        if anew:
+            target.clear()
+        target += text
 
     def _end_text(self, draft: _Draft) -> None:
         if self._in_text:
@@ -226,7 +226,7 @@ class _Calls:
 
     def _close(self, draft: _Draft) -> None:
         self._end_text(draft)
-        draft.arguments += b"}" * arguments.open_braces(draft.arguments)
+        draft.arguments += b"}" * arguments.open_braces(bytes(draft.arguments))
         if not draft.name:
             self._draft = None
 
@@ -236,5 +236,5 @@ def _unquoted(text: bytes) -> bytes:
     return text[1:-1] if quoted else text
 
 
-def _text(text: bytes) -> str:
+def _text(text: bytes | bytearray) -> str:
     return text.decode("utf-8", "replace")
