@@ -42,11 +42,13 @@ def calls(opening: str = "", closing: str = "", *, json_too: bool = False) -> Re
         fenced = bool(opening) and (yield from stream.accept(f"{_FENCE}python", f"{_FENCE}py", _FENCE)) is not None
         yield from stream.blanks()
         if json_too and (yield from _json(reading)):
-            found = calls_of((yield from stream.json()))
-            for call in found:
+            for call in calls_of((yield from stream.json())):
                 reading.emit(call)
         elif (yield from stream.starts("[")) or not opening:
-            for call in (yield from _list(reading)):
+            found = yield from _list(reading)
+            if not opening and not reading.own and not all(reading.tools.known(call.name) for call in found):
+                raise Malformed("calls of functions that are not among the tools")
+            for call in found:
                 reading.emit(call)
         else:
             yield from _lines(reading)
@@ -142,7 +144,9 @@ def _call(reading: Reading) -> Step[ToolCall]:
 
 def _may_become(name: str, reading: Reading) -> bool:
     """Whether a name that the end of the reply cut short may have been that of a function."""
-    return not reading.tools.given or any(known.startswith(name) for known in reading.tools.names)
+    if not reading.tools.given:
+        return reading.own
+    return any(known.startswith(name) for known in reading.tools.names)
 
 
 # -------------------------------------------------------------------------------------------------- writing
