@@ -129,7 +129,7 @@ LLAMA3_JSON = Dialect(
     read=_llama,
     write=written("", "", keys=("name", "parameters"), gap="; "),
     signature=(
-        r"""(?:(?<![>\]\[(,\w])\{|<\|python_(?:tag|start|end)\|>\s*\{)\s*"name":\s*"NAME",\s*"parameters":"""
+        r"""(?:(?<![>\]\[(,\w])(?<!plugin\|>\n)\{|<\|python_(?:tag|start|end)\|>\s*\{)\s*"name":\s*"NAME",\s*"parameters":"""
         r"""|<\|python_tag\|>\s*\{"""
     ),
     bare="{[",

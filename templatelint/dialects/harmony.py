@@ -306,11 +306,7 @@ HARMONY_LLM_JP = Dialect(
 )
 HARMONY = Dialect(
     name="harmony",
-    openings=(
-        f"{_START}assistant",
-        *(f"{_CHANNEL}{channel}" for channel in (_THOUGHT, *_SAID)),
-        f"{_RECIPIENT}{_FUNCTIONS}",
-    ),
+    openings=(f"{_START}assistant", _CHANNEL, f"{_RECIPIENT}{_FUNCTIONS}"),
     read=_read,
     write=_write,
     signature=r"to=functions\.NAME\b[^\n{]*<\|message\|>",

@@ -231,9 +231,18 @@ def _functionary_v3_2(reading: Reading) -> Step[None]:
     while True:
         parts = _Parts()
         yield from _read_name(reading, parts)
-        yield from stream.expect("\n")
-        if not (reading.own or (reading.tools.given and reading.tools.known(parts.name))):
+        doubtful = not reading.own or (marked is None and reading.tools.given)
+        if doubtful and not (reading.tools.given and reading.tools.known(parts.name)):
             raise Malformed("a call of a function that is not among the tools")
+        try:
+            yield from stream.expect("\n")
+            yield from stream.blanks()
+            yield from stream.expect("{")
+        except Cut as error:
+            if marked and reading.own:
+                raise
+            raise Malformed("a word without arguments") from error
+        stream.at -= 1
         reading.emit(ToolCall(parts.name, (yield from arguments(stream))))
         behind = stream.at
         yield from stream.blanks()

@@ -9,6 +9,7 @@ class Prose:
     def __init__(self) -> None:
         self._text = ""
         self._held = ""  # whitespace that may turn out to stand before a mark
+        self._before_mark = ""  # what of it stood before the last one
         self._behind_mark = True
         self._verbatim = False
 
@@ -31,22 +32,23 @@ class Prose:
         """A mark stands here.
 
         Args:
-            verbatim: whitespace on both sides of it is text, if there is text.
+            verbatim: blanks on both sides of it are text, if there is text; ends of lines before it are not.
         """
-        if self._behind_mark and self._verbatim:
-            self._held = ""
-        if verbatim and not self._behind_mark:
+        if self._behind_mark:
+            self._held = self._before_mark
+        elif verbatim and "\n" not in self._held:
             self._grow(self._held)
             self._held = ""
         if not self._text:
             self._held = ""
+        self._before_mark = self._held
         self._behind_mark = True
         self._verbatim = verbatim and bool(self._text)
 
     def paragraph(self) -> None:
         """Another message begins here: on a line of its own."""
         self.mark()
-        self._held = "\n" if self._text else ""
+        self._held = self._before_mark = "\n" if self._text else ""
 
     def _grow(self, text: str) -> None:
         # A string that only one name holds grows in place; one that an attribute holds is copied each time.

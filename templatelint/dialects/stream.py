@@ -145,13 +145,12 @@ class Stream:
         known = _Marks.of(marks)
         while True:
             found = known.pattern.search(self._text, self.at)
-            if found is not None and (self.ended or not known.may_grow(found[0], self._text, found.start())):
-                end = found.start()
-            elif self.ended:
-                found, end = None, len(self._text)
-            else:
-                end = found.start() if found else len(self._text) - known.pending(self._text, self.at)
-                found = None
+            end = found.start() if found else len(self._text)
+            if not self.ended:
+                # A mark that begins earlier and has not all arrived may turn out to stand here, or a longer one.
+                begun = len(self._text) - known.pending(self._text, self.at)
+                if found is None or begun < end or known.may_grow(found[0], self._text, end):
+                    found, end = None, min(begun, end)
             if end > self.at:
                 sink(self._text[self.at : end])
                 self.at = end
