@@ -55,8 +55,8 @@ DIALECTS = {
 }
 # output → why it is read otherwise than recorded
 OTHERWISE = {
-    "gemma4/sglang-text-before-call": "wants the blank before a call kept, which gemma4/vllm-text-before-call wants gone",
-    "gemma4/sglang-text-around-call": "wants both blanks around a call kept, in the place of which we have one",
+    "gemma4/sglang-text-before-call": "keeps the blank before a call; gemma4/vllm-text-before-call drops it",
+    "gemma4/sglang-text-around-call": "keeps the blanks on both sides of a call; we have one in their place",
 }
 DAMAGED = 10_000
 
@@ -136,9 +136,8 @@ def damage(text: str, chance: random.Random) -> str:
         return text[:start] + chance.choice("x7 \n\"'\\{}[]()<>|:,=/\u00e9\0") + text[start + 1 :]
     if kind == "mark":
         return text[:start] + chance.choice(marks) + text[start:]
-    lost = chance.choice(list(MARKS.finditer(text)) or [re.match("", text)])
-    assert lost is not None
-    return text[: lost.start()] + text[lost.end() :]
+    start, end = chance.choice([found.span() for found in MARKS.finditer(text)] or [(0, 0)])
+    return text[:start] + text[end:]
 
 
 def random_pieces(text: str, chance: random.Random) -> Iterator[str]:
@@ -201,7 +200,7 @@ def stands(text: str, value: Any) -> bool:
     if value is None or isinstance(value, bool):
         return any(word in text.lower() for word in WORDS[value])
     if not isinstance(value, str):
-        return any(float(found) == value for found in NUMBER.findall(text))
+        return any(float(found) == float(value) for found in NUMBER.findall(text))
     return any(in_order(PLAIN.findall(value), form) for form in (text, unescaped(text)))
 
 
@@ -217,8 +216,8 @@ def in_order(parts: list[str], text: str) -> bool:
 
 def unescaped(text: str) -> str:
     """The text with letters for the numbers of letters that JSON has."""
-    units = ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
-    return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    units: str = ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
+    return str(units.encode("utf-16-le", "surrogatepass"), "utf-16-le", "replace")
 
 
 def leaves(value: Any) -> Iterator[Any]:

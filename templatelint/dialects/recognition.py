@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from templatelint.dialects.reply import ToolCall
 
 _LONGEST = 40  # characters of a value that a clause repeats
+_LONGEST_TEXT = 32_768  # characters that are looked at; what follows the call's first turn is not about it
 _PATIENCE = 20  # marks at which no call can be read; what follows is not looked at
 
 
@@ -24,10 +25,11 @@ def recognise(text: str, call: ToolCall, tools: Sequence[Mapping[str, Any]] | No
 
     Args:
         text: the stretch of a prompt in which the call stands: what follows the user's text, up to the call's result.
-        call: the call as it was sent.
+        call: the call as it was sent, with at least one argument: by its place dialects differ.
         tools: the tools of the request, in OpenAI form: where several dialects fit, that one is meant which gives the
             call back.
     """
+    text = text[:_LONGEST_TEXT]
     fitting = [dialect for dialect in dialects.every() if _fits(dialect, text, call)]
     if len(fitting) > 1:
         fitting = [dialect for dialect in fitting if _difference(dialect, text, [call], tools) is None] or fitting
@@ -51,7 +53,7 @@ def difference(
     Raises:
         TemplatelintError: there is no such dialect.
     """
-    return _difference(dialects.get(dialect), text, calls, tools)
+    return _difference(dialects.get(dialect), text[:_LONGEST_TEXT], calls, tools)
 
 
 def _fits(dialect: Dialect, text: str, call: ToolCall) -> bool:
@@ -62,8 +64,8 @@ def _fits(dialect: Dialect, text: str, call: ToolCall) -> bool:
 
 
 def _signature(dialect: Dialect, call: ToolCall) -> re.Pattern[str]:
-    key = re.escape(next(iter(call.arguments))) if call.arguments else r"\S+?"
-    return re.compile(dialect.signature.replace("NAME", re.escape(call.name)).replace("KEY", key))
+    key = next(iter(call.arguments), "")
+    return re.compile(dialect.signature.replace("NAME", re.escape(call.name)).replace("KEY", re.escape(key)))
 
 
 # ---------------------------------------------------------------------------------------------- reading back
