@@ -123,7 +123,7 @@ def damage(text: str, chance: random.Random) -> str:
     """The text with something deleted, doubled, moved, replaced, or put in."""
     start = chance.randrange(len(text) + 1)
     end = min(len(text), start + chance.choice((1, 1, 1, 3, 10, 40)))
-    marks = MARKS.findall(text) or ["<"]
+    marks: list[str] = MARKS.findall(text) or ["<"]
     kind = chance.choice(("delete", "double", "move", "character", "mark", "lose a mark"))
     if kind == "delete":
         return text[:start] + text[end:]
