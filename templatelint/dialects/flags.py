@@ -1,0 +1,210 @@
+"""A template's dialect and marks of thoughts → the flags with which an engine reads its replies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from templatelint.dialects.parsers import for_dialect, for_reasoning, load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from templatelint.dialects.parsers import Marks, Parsers
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """How an engine is started for a template, as far as reading its replies goes.
+
+    Attributes:
+        arguments: the flags and their values, as a shell's words.
+        said: what the engine does without flags, or that no parser exists, in clauses.
+        remarks: what the parsers need, and what they do not get back of the template's own calls, in clauses.
+    """
+
+    engine: str
+    arguments: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The flags, then what there is to say in their place; empty where there is nothing to do."""
+        return "; ".join(filter(None, (" ".join(self.arguments), *self.said)))
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What else is known of a template and may decide between parsers.
+
+    Attributes:
+        calls: calls as it writes them.
+        source: its text.
+        switch: its variable that turns thinking on and off; empty where it has none, None where that is not known.
+    """
+
+    calls: str = ""
+    source: str = ""
+    switch: str | None = None
+
+
+_NOTHING = Known()
+
+
+def flags(
+    engine: str, dialect: str | None, reasoning: Marks | None, own: str = "", known: Known = _NOTHING
+) -> Flags | None:
+    """The flags for that engine; None where nothing is known about how it reads replies.
+
+    Args:
+        engine: an engine's id; what follows an `@` does not count.
+        dialect: the name of the dialect of the template's calls; None where it writes none, or no known one fits.
+        reasoning: the marks around thoughts; None where there are none.
+        own: what an engine that chooses by the template reads replies with: a handler's name, or `auto-parser`.
+        known: what else there is to know.
+    """
+    name = engine.partition("@")[0]
+    advise = _ENGINES.get(name)
+    if advise is None:
+        return None
+    if dialect is None and reasoning is None:
+        return Flags(name)
+    return advise(name, _Replies(dialect, reasoning, own, known))
+
+
+@dataclass(frozen=True, slots=True)
+class _Replies:
+    dialect: str | None
+    reasoning: Marks | None
+    own: str
+    known: Known
+
+    @property
+    def reader(self) -> str:
+        """What the engine reads replies with, in words."""
+        return self.own if not self.own or self.own == "auto-parser" else f"handler {self.own}"
+
+
+# ------------------------------------------------------------------------------ engines that are told the parsers
+
+
+def _by_name(engine: str, replies: _Replies) -> Flags:
+    parsers = load(engine)
+    calls = for_dialect(engine, replies.dialect, replies.known.calls) if replies.dialect else ()
+    thought_parser = next(iter(_reasoning_parsers(engine, replies)), None)
+    partner = parsers.reasoning[thought_parser].partner if thought_parser else ""
+    call_parser = partner if partner in calls else next(iter(calls), None)
+    arguments: list[str] = []
+    if call_parser:
+        arguments += ["--enable-auto-tool-choice"] if engine == "vllm" else []
+        arguments += ["--tool-call-parser", call_parser]
+    if thought_parser:
+        arguments += ["--reasoning-parser", thought_parser]
+    return Flags(
+        engine,
+        tuple(arguments),
+        tuple(_missing(parsers, replies, call_parser, thought_parser)),
+        tuple(_remarks(parsers, replies, call_parser, thought_parser)),
+    )
+
+
+def _reasoning_parsers(engine: str, replies: _Replies) -> tuple[str, ...]:
+    marks = replies.reasoning
+    if marks is None:
+        return ()
+    return for_reasoning(engine, marks, dialect=replies.dialect, switch=replies.known.switch)
+
+
+def _missing(parsers: Parsers, replies: _Replies, call_parser: str | None, thought_parser: str | None) -> Iterator[str]:
+    if replies.dialect and call_parser is None:
+        yield f"no tool-call parser of {parsers.title} {parsers.version} reads {replies.dialect}"
+    if replies.reasoning is not None and thought_parser is None:
+        marks = f"{replies.reasoning.start.strip()} … {replies.reasoning.end.strip()}"
+        yield f"no reasoning parser of {parsers.title} {parsers.version} reads {marks}"
+
+
+def _remarks(parsers: Parsers, replies: _Replies, call_parser: str | None, thought_parser: str | None) -> Iterator[str]:
+    if call_parser is not None:
+        parser = parsers.tool[call_parser]
+        yield from _needed(call_parser, parser.vocabulary, parser.needs)
+        lost = parser.lost(replies.known.calls)
+        yield from (f"{call_parser}: {note}" for note in lost)
+        streamed = parser.lost(replies.known.calls, streamed=True)
+        yield from (f"{call_parser}, streamed: {note}" for note in streamed if note not in lost)
+    elif replies.dialect:
+        whole = [parser.name for parser in parsers.tool.values() if replies.dialect in parser.unstreamed]
+        if whole:
+            yield f"{whole[0]} reads {replies.dialect} where the reply is not streamed"
+    if thought_parser is not None:
+        thoughts = parsers.reasoning[thought_parser]
+        yield from _needed(thought_parser, thoughts.vocabulary, ())
+        if thoughts.note:
+            yield f"{thought_parser}: {thoughts.note}"
+
+
+def _needed(name: str, vocabulary: tuple[str, ...], needs: tuple[str, ...]) -> Iterator[str]:
+    if vocabulary:
+        yield f"{name} needs the tokens {' '.join(vocabulary)}"
+    yield from (f"{name} needs {need}" for need in needs)
+
+
+# -------------------------------------------------------------------------------------- engines that choose themselves
+
+
+def _mlx_lm(engine: str, replies: _Replies) -> Flags:
+    """The parser comes from the template's text, or from the tokenizer's configuration."""
+    from templatelint.dialects.inferred import inferred
+
+    if replies.dialect is None:
+        return Flags(engine)
+    parsers = load(engine)
+    reading = for_dialect(engine, replies.dialect, replies.known.calls)
+    name = inferred(engine, replies.known.source)
+    if not reading:
+        return Flags(
+            engine, said=(f"no tool-call parser of {parsers.title} {parsers.version} reads {replies.dialect}",)
+        )
+    if not replies.known.source:
+        return Flags(engine, said=("no flag: it infers the tool-call parser from the template's text",))
+    if name in reading:
+        lost = parsers.tool[name].lost(replies.known.calls)
+        said = f"no flag: it infers the tool-call parser {name} from the template's text"
+        return Flags(engine, said=(said,), remarks=tuple(f"{name}: {note}" for note in lost))
+    return Flags(
+        engine,
+        said=(
+            f"no flag: it infers {f'the tool-call parser {name}' if name else 'no tool-call parser'} from the"
+            f' template\'s text; "tool_parser_type": "{reading[0]}" in tokenizer_config.json has it read'
+            f" {replies.dialect}",
+        ),
+    )
+
+
+def _llama_cpp(engine: str, replies: _Replies) -> Flags:
+    """llama.cpp chooses by the template; `--jinja` is its default."""
+    return Flags(engine, said=(f"no flag: its {replies.reader} reads the replies",) if replies.own else ())
+
+
+def _ollama(engine: str, replies: _Replies) -> Flags:
+    of_it = f" ({replies.reader})" if replies.own else ""
+    return Flags(engine, said=(f"no flag: the llama.cpp inside of it reads the replies{of_it}",))
+
+
+def _always(*said: str) -> Callable[[str, _Replies], Flags]:
+    return lambda engine, _replies: Flags(engine, said=said)
+
+
+_CALLER = _always("no parser: what calls the library reads the replies")
+_ENGINES: Mapping[str, Callable[[str, _Replies], Flags]] = {
+    "vllm": _by_name,
+    "sglang": _by_name,
+    "mlx-lm": _mlx_lm,
+    "llama.cpp": _llama_cpp,
+    "ollama": _ollama,
+    "transformers": _CALLER,
+    "transformers.js": _CALLER,
+    "llama-cpp-python": _always("no parser: calls stay in the text of the reply"),
+    "mistral.rs": _always("no flag: it chooses a parser by the template's text"),
+    "tgi": _always("no flag: it makes the model write calls as JSON of its own, whatever the template writes"),
+}
