@@ -11,12 +11,13 @@ import pytest
 from reference import DATA, real_templates, truth
 
 from templatelint.engines.llamacpp import round_trip
+from templatelint.engines.llamacpp.analysis import Analysis
 from templatelint.engines.llamacpp.engine import engine
 from templatelint.engines.llamacpp.loaded import LoadedTemplate
-from templatelint.engines.llamacpp.parsing import arguments
+from templatelint.engines.llamacpp.parsing import arguments, automatic
 from templatelint.engines.llamacpp.parsing.grammar import JSON, PYTHON, Contradiction, Cursor, TextEnded
 from templatelint.engines.llamacpp.parsing.parameters import Schema, Tool
-from templatelint.engines.llamacpp.parsing.reply import NoMatch, Setting, read
+from templatelint.engines.llamacpp.parsing.reply import NoMatch, Parsed, Setting, read
 from templatelint.engines.llamacpp.validation import read as read_request
 from templatelint.engines.read_back import ReadBack, ReadsBack
 from templatelint.model import Origin, Request, Template, Tokenizer
@@ -99,6 +100,13 @@ def test_reply(row: dict[str, Any]) -> None:
         row.get("reasoning", ""),
         row.get("calls", []),
     )
+
+
+def test_a_continued_message_is_read_from_its_start() -> None:
+    analysis = _loaded(SOURCES["reasoning in the history"]).analysis
+    assert isinstance(analysis, Analysis)
+    setting = Setting(b"<|assistant|>\n<think>\nold", opening=b"<|assistant|>\n")
+    assert automatic.parse(analysis, b" new</think>Hi", setting) == Parsed("Hi", "old new")
 
 
 def test_a_deep_value_is_read() -> None:

@@ -15,7 +15,7 @@ A grammar: `def grammar(text: Cursor, setting: reply.Setting) -> None`, where
 Captures are `with text.capture(reply.NAME): ...`; the kinds and what becomes of them are in `reply`. What a tool's
 schema says about its arguments is in `parameters`.
 
-`handlers.GRAMMARS` maps the name of a handler (as in `b11549.toml`) to its grammar. `handlers.parse(name, reply,
-setting)` → `Parsed`, or raises `reply.NoMatch`; `automatic.parse(analysis, reply, setting)` does the same for a
-template without a handler.
+`handlers.parse(name, reply, setting)`, with the name of a handler as in `b11549.toml`, and `automatic.parse(analysis,
+reply, setting)`, for a template without one, give a `Parsed` or raise `reply.NoMatch`. Which of them serves a request,
+and with what setting, is `round_trip.parse`.
 """

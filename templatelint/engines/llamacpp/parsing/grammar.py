@@ -110,9 +110,8 @@ class Cursor:
     def shown(self, piece: Piece) -> str:
         """A piece as text: one replacement character for each run of bytes that is no UTF-8."""
         parts, start = [], piece.start
-        for fault in self._faults[bisect_left(self._faults, (piece.start, 0, False)) :]:
-            if fault.end > piece.end:
-                break
+        first, last = (bisect_left(self._faults, (at, 0, False)) for at in (piece.start, piece.end))
+        for fault in self._faults[first:last]:
             parts.append(self.text[start : fault.start].decode("utf-8", "replace"))
             parts.append("\ufffd")
             start = fault.end
