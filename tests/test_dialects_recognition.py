@@ -182,9 +182,9 @@ def test_names_are_taken_literally() -> None:
          "the argument a is read as [1] instead of [1, 2]"),
         ('<tool_call>{"name": "f", "arguments": {"a": {"b": null}}}', [{"a": {"b": 0}}],
          "the argument a is read as {'b': None} instead of {'b': 0}"),
-        ('<tool_call>{"name": "f", "arguments": {}}</tool_call>', [{}, {}], "1 calls are read instead of 2"),
+        ('<tool_call>{"name": "f", "arguments": {}}</tool_call>', [{}, {}], "1 call is read instead of 2"),
         ('<tool_call>{"name": "f", "arguments": {}}</tool_call><tool_call>{"name": "f"', [{}, {}],
-         "1 calls are read instead of 2: '}' is missing"),
+         "1 call is read instead of 2"),
         ('<tool_call>{"name": "f", "arguments": {}}</tool_call>' * 3, [{}], "3 calls are read instead of 1"),
     ],
 )  # fmt: skip

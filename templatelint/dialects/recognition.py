@@ -78,7 +78,7 @@ def _difference(
     if not found:
         return f"no call is read: {fault or 'none of the marks before one is there'}"
     if len(found) != len(calls):
-        return f"{len(found)} calls are read instead of {len(calls)}" + (f": {fault}" if fault else "")
+        return f"{len(found)} call{'s are' if len(found) > 1 else ' is'} read instead of {len(calls)}"
     return next(filter(None, map(_altered, calls, found)), None)
 
 
