@@ -20,6 +20,7 @@ _TEXT = "chat-basic"
 _CALL = "tool-call-empty"
 _NULL = "tool-call"
 FIRST = (_TEXT, _CALL, _NULL)
+VARIANTS = frozenset({"typed", "shortids", "empty"})
 _BARE = (_NULL, "tool-call-absent")
 PROBES = (f"{_TEXT}+typed", f"{_CALL}+typed", f"{_CALL}+shortids", f"{_CALL}+typed+shortids")
 

@@ -40,6 +40,12 @@ class Config:
     exclude: tuple[str, ...] = ()
     bos_token: str | None = None
     eos_token: str | None = None
+    tool_call_parser: tuple[str, ...] = ()
+
+    @property
+    def parsers(self) -> tuple[tuple[str, str], ...]:
+        """Engine and the tool-call parser that it is launched with."""
+        return tuple((engine, name) for engine, _, name in (word.partition("=") for word in self.tool_call_parser))
 
     def excludes(self, path: str | Path) -> bool:
         """Whether a pattern of `exclude` names that path, a folder above it, or its last part."""
@@ -88,6 +94,7 @@ class _Key:
 
 
 _RULES = _Key("words", "rule")
+_PARSERS = _Key("words", "tool-call parser")
 _KEYS: Mapping[str, _Key] = {
     "engine": _Key("words", "engine", _engines),
     "needs": _Key("words", "need", lambda: NEEDS),
@@ -101,6 +108,7 @@ _KEYS: Mapping[str, _Key] = {
     "exclude": _Key("words"),
     "bos-token": _Key("word"),
     "eos-token": _Key("word"),
+    "tool-call-parser": _PARSERS,
 }
 _EXPECTED = {"word": "a string", "words": "a list of strings", "count": "a whole number above 0"}
 _TYPE_NAMES = {
@@ -229,6 +237,10 @@ def _check(path: Path, name: str, key: _Key, value: object) -> None:
     words = cast("list[str]", [value] if isinstance(value, str) else value)
     if key is _RULES:
         _check_rules(path, words)
+    elif key is _PARSERS:
+        from templatelint.dialects.parsers import launched
+
+        launched(words, f'{_shown(path)}: "{name}": ')
     elif key.known is not None:
         known = tuple(key.known())
         for word in words:

@@ -6,16 +6,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from templatelint import accommodation, bounded, capabilities, cases, engines, matrix
+from templatelint import accommodation, bounded, call_syntax, capabilities, cases, engines, matrix
 from templatelint.contract import contract
+from templatelint.engines.read_back import ReadsBack
 from templatelint.model import EngineUse, NotRun, Origin, RenderError, Template
 from templatelint.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from templatelint.call_syntax import CallSyntax
     from templatelint.capabilities import Capabilities
     from templatelint.contract import Term
+    from templatelint.dialects.flags import Flags
     from templatelint.engines import Engine
     from templatelint.model import Model, Tokenizer
 
@@ -42,10 +45,12 @@ class OwnFacts:
     Attributes:
         caps: its own capability map, under its own names.
         adds_bos: whether it puts BOS before the prompt; None where the files do not say.
+        parser: what it reads replies with: a handler's name, or `auto-parser`; empty where it has none of its own.
     """
 
     caps: Mapping[str, bool]
     adds_bos: bool | None
+    parser: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,8 @@ class Inspection:
         capabilities: engine → its facts.
         own: engine → its own facts, of those that have some.
         contract: what a client must observe.
+        syntax: engine → how its prompts write tool calls.
+        flags: engine → how it is to be launched so that it reads calls and thoughts; of those with something to say.
     """
 
     model: Model
@@ -64,6 +71,8 @@ class Inspection:
     capabilities: Mapping[str, Capabilities]
     own: Mapping[str, OwnFacts]
     contract: tuple[Term, ...]
+    syntax: Mapping[str, CallSyntax]
+    flags: Mapping[str, Flags]
 
 
 def not_run(names: Sequence[str] = ()) -> tuple[NotRun, ...]:
@@ -78,10 +87,12 @@ def uses(asked: Sequence[Engine]) -> tuple[EngineUse, ...]:
 
 def inspect(model: Model, asked: Sequence[Engine]) -> Inspection:
     """Observe the model as each engine would serve it, and read the facts off."""
-    plan = capabilities.plan(template.source for template in model.templates)
+    planned = capabilities.plan(template.source for template in model.templates)
+    plan = tuple(dict.fromkeys((*planned, *call_syntax.CASES)))
     observed = _observed(model, asked, plan)
     own = _own_facts(model, asked, observed)
     found: dict[str, Capabilities] = {}
+    syntax: dict[str, CallSyntax] = {}
     for engine in asked:
         adapted: Mapping[str, str] = {}
         bounded_out = _out_of_budget(observed, engine)
@@ -95,13 +106,37 @@ def inspect(model: Model, asked: Sequence[Engine]) -> Inspection:
             observed = _observed_too(observed, model, engine, further.values())
             view = replace(view, matrix=observed, adapted={**adapted, **further})
         found[engine.name] = capabilities.read(view, adds_bos=_adds_bos(engine, own))
+        syntax[engine.name] = call_syntax.of(view)
     return Inspection(
         model,
         {engine.name: _serving(model, engine) for engine in asked},
         found,
         own,
         contract(found),
+        syntax,
+        _flags(model, syntax, found, own),
     )
+
+
+def _flags(
+    model: Model,
+    syntax: Mapping[str, CallSyntax],
+    found: Mapping[str, Capabilities],
+    own: Mapping[str, OwnFacts],
+) -> Mapping[str, Flags]:
+    """How to launch each engine; those of which nothing is known are left out."""
+    from templatelint.dialects.flags import Known, flags
+
+    source = "\n".join(template.source for template in model.templates)
+    told = {}
+    for engine, spoken in syntax.items():
+        parser = own[engine].parser if engine in own else ""
+        switches = found[engine].thinking_switch
+        switch = None if switches is None else next(iter(switches), "")
+        advice = flags(engine, spoken.dialect, spoken.reasoning, parser, Known(spoken.calls, source, switch))
+        if advice is not None and advice.text:
+            told[engine] = advice
+    return told
 
 
 def _of(choice: Template | RenderError) -> Template | None:
@@ -142,7 +177,7 @@ def _observed(model: Model, asked: Sequence[Engine], case_ids: Iterable[str]) ->
         for name, error in part.loads.items():
             if loads.get(name) is None:
                 loads[name] = _named(error, template, model)
-    return matrix.Matrix(whole.cases, loads, whole.cells, whole.skipped)
+    return replace(whole, loads=loads)
 
 
 def _out_of_budget(observed: matrix.Matrix, engine: Engine) -> bool:
@@ -192,8 +227,8 @@ def _own_facts(model: Model, asked: Sequence[Engine], observed: matrix.Matrix) -
     found = {}
     for name, (items, _) in zip(work, answers, strict=True):
         if items:
-            caps, adds_bos = items[0]
-            found[name] = OwnFacts(caps, adds_bos if _tells_bos(model.tokenizer) else None)
+            caps, adds_bos, parser = items[0]
+            found[name] = OwnFacts(caps, adds_bos if _tells_bos(model.tokenizer) else None, parser)
     return found
 
 
@@ -210,7 +245,15 @@ def _tells_bos(tokenizer: Tokenizer) -> bool:
 
 
 def _probed(engine: Engine, template: Template, tokenizer: Tokenizer) -> Iterator[Any]:
-    """In a child: the engine's map of the template, and whether it adds BOS; nothing where it does not parse."""
+    """In a child: the engine's map of the template, whether it adds BOS, its parser; nothing where it does not load."""
     loaded = engine.load(template, tokenizer)
     if isinstance(loaded, _Probes):
-        yield loaded.capabilities.as_props(), loaded.ends.add_bos
+        yield loaded.capabilities.as_props(), loaded.ends.add_bos, _parser(loaded)
+
+
+def _parser(loaded: _Probes) -> str:
+    """What an engine that chooses by the template reads replies with."""
+    if not isinstance(loaded, ReadsBack):
+        return ""
+    handler = getattr(loaded, "handler", None)
+    return "auto-parser" if handler is None else str(handler.name)

@@ -61,6 +61,7 @@ class Options:
         needs: what the user listed; None lets the template decide.
         select: ids, id prefixes or names of rules; empty means all.
         jobs: worker processes; 0 means one a core where there is work for them.
+        parsers: engine and the tool-call parser that the user launches it with.
     """
 
     engines: tuple[str, ...] = ()
@@ -69,6 +70,7 @@ class Options:
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     jobs: int = 0
+    parsers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -161,9 +163,11 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
     wanted = [cases.get(case_id) for case_id in plan]
     beside = disagreement.untrimmed(unit.template, running) if _TRIMMING in judged else []
     further = partial(accommodation.further, plan)
-    observed = matrix.observe(unit.model, unit.template, running, wanted, beside, further=further)
+    back = partial(_is_plain, _read_back(evaluated))
+    observed = matrix.observe(unit.model, unit.template, running, wanted, beside, further=further, read_back=back)
     faults: list[tuple[Card, str, Fault]] = []
     not_run: list[NotRun] = []
+    parsers = dict(options.parsers)
     if _DISAGREEMENT in told and all(engine.renderer != disagreement.REFERENCE for engine in running):
         alone = "nothing to compare with: name an engine that renders with Jinja2 beside, as transformers"
         not_run.append(NotRun(_DISAGREEMENT, unit.ref, alone))
@@ -175,7 +179,7 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
             doubtful = disagreement.doubtful(observed, engine, running)
             if doubtful:
                 observed = disagreement.examined(observed, unit.model, unit.template, engine, doubtful)
-        view = View.of(engine, unit.model, unit.template, observed, adapted)
+        view = View.of(engine, unit.model, unit.template, observed, adapted, parser=parsers.get(engine.name, ""))
         for card in evaluated:
             found, gaps = _apply(card, view)
             faults += [(card, engine.name, fault) for fault in found]
@@ -218,6 +222,18 @@ def _plan(selected: tuple[Card, ...]) -> tuple[str, ...]:
     """The ids of the union of what the rules look at, each cell once."""
     wanted = dict.fromkeys(case_id for card in selected for case_id in checks.load(card.name).CASES)
     return tuple(wanted | dict.fromkeys((*_TOOL_CELLS, *accommodation.FIRST)))
+
+
+@lru_cache(maxsize=1)
+def _read_back(selected: tuple[Card, ...]) -> frozenset[str]:
+    """The ids of the cases of which engines are to read the calls back."""
+    return frozenset(case_id for card in selected for case_id in getattr(checks.load(card.name), "READ_BACK", ()))
+
+
+def _is_plain(case_ids: AbstractSet[str], case_id: str) -> bool:
+    """Whether a cell is one of these cases, be it adapted to what the template demands."""
+    stem, *variants = case_id.split("+")
+    return stem in case_ids and accommodation.VARIANTS.issuperset(variants)
 
 
 def _apply(card: Card, view: View) -> tuple[list[Fault], list[str]]:

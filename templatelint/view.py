@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from templatelint.engines import Engine
+    from templatelint.engines.read_back import ReadBack
     from templatelint.matrix import Matrix
     from templatelint.model import Case, ClientForm, Model, Observation, RenderError, Template
 
@@ -37,6 +38,7 @@ class View:
         renderer: the id of its Jinja implementation.
         client_form: the form in which it is fed requests.
         adapted: case id → the variant of it in which this template can be judged; cases are looked up by the plain id.
+        parser: the tool-call parser that the user launches the engine with; empty where none was named.
         always_cued: the engine asks for the generation prompt whatever a request says; `+nogen` shows nothing there.
         missed: cells without text that a check passed over; the pipeline reports them.
     """
@@ -49,13 +51,30 @@ class View:
     matrix: Matrix = field(repr=False)
     adapted: Mapping[str, str] = field(default_factory=dict, repr=False)
     always_cued: bool = False
+    parser: str = ""
     missed: list[NoText] = field(default_factory=list, repr=False)
 
     @staticmethod
-    def of(engine: Engine, model: Model, template: Template, matrix: Matrix, adapted: Mapping[str, str]) -> View:
+    def of(  # noqa: PLR0913 (what an engine, a template and a user have to do with it)
+        engine: Engine,
+        model: Model,
+        template: Template,
+        matrix: Matrix,
+        adapted: Mapping[str, str],
+        *,
+        parser: str = "",
+    ) -> View:
         """What that engine's cells show; see the class for the rest."""
         return View(
-            engine.name, engine.renderer, engine.client_form, model, template, matrix, adapted, engine.always_cues
+            engine.name,
+            engine.renderer,
+            engine.client_form,
+            model,
+            template,
+            matrix,
+            adapted,
+            always_cued=engine.always_cues,
+            parser=parser,
         )
 
     # ------------------------------------------------------------------------------------- the cells
@@ -89,6 +108,10 @@ class View:
             error = observation.error
             raise NoText(case_id, error.message if error else "no prompt")
         return observation.prompt
+
+    def reply(self, case_id: str) -> ReadBack | None:
+        """What the engine's own parser makes of the calls of the cell; None where it was not asked or has none."""
+        return self.matrix.replies.get((self.adapted.get(case_id, case_id), self.engine))
 
     def error(self, case_id: str) -> RenderError | None:
         """The cell's error, None where it rendered; raises NoText where it was not tried."""

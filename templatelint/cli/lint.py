@@ -9,7 +9,17 @@ import click
 
 from templatelint.cli import CLEAN, FINDINGS, NO_ANSWER
 from templatelint.cli.group import Command
-from templatelint.cli.options import DEFAULT_SET, Count, Session, Word, common, engine_option, split, token_options
+from templatelint.cli.options import (
+    DEFAULT_SET,
+    Count,
+    Session,
+    Word,
+    common,
+    engine_option,
+    parser_option,
+    split,
+    token_options,
+)
 from templatelint.model import NEEDS, SEVERITIES, Severity
 from templatelint.report import FORMATS
 
@@ -28,6 +38,7 @@ class _Flags:
     """The command's own options as typed; empty or None where they were not."""
 
     engine: tuple[str, ...]
+    parsers: tuple[tuple[str, str], ...]
     needs: tuple[str, ...]
     select: tuple[str, ...]
     extend_select: tuple[str, ...]
@@ -51,6 +62,7 @@ class _Flags:
 )
 @click.argument("refs", metavar="REF...", nargs=-1, required=True)
 @engine_option("Judge on this engine", DEFAULT_SET)
+@parser_option
 @click.option(
     "--needs",
     multiple=True,
@@ -114,6 +126,7 @@ def _options(flags: _Flags, config: Config) -> Options:
         extend_select=extend,
         ignore=ignore,
         jobs=flags.jobs or config.jobs or 0,
+        parsers=flags.parsers or config.parsers,
     )
 
 

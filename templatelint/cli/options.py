@@ -176,6 +176,28 @@ def engine_option(asks: str, default: str) -> Callable[[Command], Command]:
     )
 
 
+def parser_option(function: Command) -> Command:
+    """Give a command `--tool-call-parser`, the launch flag of engines that are told which dialect to read."""
+    decorated: Any = click.option(
+        "--tool-call-parser",
+        "parsers",
+        multiple=True,
+        metavar="ENGINE=NAME",
+        callback=_parsers,
+        help="The parser that you launch vllm or sglang with; may be repeated.",
+    )(function)
+    return cast("Command", decorated)
+
+
+def _parsers(ctx: click.Context, param: click.Parameter, values: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    words = split(ctx, param, values)
+    if not words:
+        return ()
+    from templatelint.dialects.parsers import launched
+
+    return launched(words, f"{param.opts[-1]} ")
+
+
 def _session(values: Mapping[str, Any]) -> Session:
     session = Session(**values)
     if session.config_file is not None:

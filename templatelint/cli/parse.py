@@ -24,8 +24,8 @@ _LINES = 'give one object a line: {"id": "1", "text": "<tool_call>...", "dialect
 @click.command(
     cls=Command,
     examples=(
-        "templatelint parse output.txt --template chat_template.jinja --tools tools.json",
-        "templatelint parse - --dialect hermes --output-format json",
+        "templatelint parse output.txt --template model/ --tools tools.json",
+        "templatelint parse output.txt --dialect hermes --output-format json",
     ),
 )
 @click.argument("file", metavar="[FILE|-]", default="-")
@@ -134,10 +134,9 @@ class _Manners:
 
             syntax = of_model(sources.resolve(ref))
             if syntax.dialect is None:
-                raise TemplatelintError(
-                    f"{ref}: {syntax.why or 'the calls that the template renders fit no known dialect'}",
-                    help="name one with --dialect",
-                )
+                unknown = "the calls that the template renders fit no known dialect"
+                reason = syntax.why or (unknown if syntax.rendered else "the template renders no tool calls")
+                raise TemplatelintError(f"{ref}: {reason}", help="name one with --dialect")
             self._templates[ref] = syntax.dialect, syntax.cue
         return self._templates[ref]
 

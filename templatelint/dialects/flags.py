@@ -171,14 +171,12 @@ def _mlx_lm(engine: str, replies: _Replies) -> Flags:
         lost = parsers.tool[name].lost(replies.known.calls)
         said = f"no flag: it infers the tool-call parser {name} from the template's text"
         return Flags(engine, said=(said,), remarks=tuple(f"{name}: {note}" for note in lost))
-    return Flags(
-        engine,
-        said=(
-            f"no flag: it infers {f'the tool-call parser {name}' if name else 'no tool-call parser'} from the"
-            f' template\'s text; "tool_parser_type": "{reading[0]}" in tokenizer_config.json has it read'
-            f" {replies.dialect}",
-        ),
+    inferred_one = f"the tool-call parser {name}" if name else "no tool-call parser"
+    said = (
+        f"no flag: it infers {inferred_one} from the template's text;"
+        f' "tool_parser_type": "{reading[0]}" in tokenizer_config.json has it read {replies.dialect}'
     )
+    return Flags(engine, said=(said,))
 
 
 def _llama_cpp(engine: str, replies: _Replies) -> Flags:
@@ -195,7 +193,7 @@ def _always(*said: str) -> Callable[[str, _Replies], Flags]:
     return lambda engine, _replies: Flags(engine, said=said)
 
 
-_CALLER = _always("no parser: what calls the library reads the replies")
+_CALLER = _always("no parser: the caller reads the replies")
 _ENGINES: Mapping[str, Callable[[str, _Replies], Flags]] = {
     "vllm": _by_name,
     "sglang": _by_name,

@@ -10,6 +10,7 @@ from templatelint.report.terminal import Style, visible, width
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from templatelint.call_syntax import CallSyntax
     from templatelint.capabilities import Capabilities
     from templatelint.inspection import Inspection
     from templatelint.model import EngineUse, NotRun, Template
@@ -146,6 +147,12 @@ def _head(inspection: Inspection, setting: Setting) -> Iterator[str]:
     lines += [("serves", line) for line in _serving(inspection)]
     lines += [("tokens", line) for line in _tokens(inspection)]
     lines += [("cue", line) for line in _cues(inspection.capabilities)]
+    lines += [("dialect", line) for line in _dialects(inspection)]
+    lines += [
+        ("launch", f"{engine}: {text}")
+        for engine, flags in inspection.flags.items()
+        for text in (flags.text, *(flags.remarks if setting.verbose else ()))
+    ]
     lines += [(f"{engine} caps", _caps(own.caps)) for engine, own in inspection.own.items()]
     lines += [("note", note) for note in model.notes]
     pad = max(len(label) for label, _ in lines) + _GAP
@@ -192,6 +199,23 @@ def _cues(capabilities: Mapping[str, Capabilities]) -> Iterator[str]:
     for cue, engines in groups.items():
         text = "unknown" if cue is None else f'"{visible(cue)}"' if cue else "add_generation_prompt changes nothing"
         yield text if len(groups) == 1 else f"{text} ({', '.join(engines)})"
+
+
+def _dialects(inspection: Inspection) -> Iterator[str]:
+    """The dialect of tool calls, and what it does not give back; engines that differ have a line each."""
+    groups: dict[str, list[str]] = {}
+    for engine, syntax in inspection.syntax.items():
+        if syntax.rendered:
+            groups.setdefault(_dialect(syntax), []).append(engine)
+    for text, engines in groups.items():
+        yield text if len(groups) == 1 else f"{text} ({', '.join(engines)})"
+
+
+def _dialect(syntax: CallSyntax) -> str:
+    if syntax.dialect is None:
+        return "none that is known fits the calls"
+    lost = [f"{case} not: {what}" for case, what in syntax.lost]
+    return " · ".join([syntax.dialect, *(lost or ["reads back"])])
 
 
 def _caps(caps: Mapping[str, bool]) -> str:

@@ -1,0 +1,162 @@
+"""TL215: the parser that an engine uses does not read back the calls that the template renders."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from templatelint import call_syntax
+from templatelint.model import Fault
+from templatelint.reading import shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from templatelint.call_syntax import CallSyntax
+    from templatelint.dialects.parsers import ToolParser
+    from templatelint.engines.read_back import ReadBack
+    from templatelint.model import Impact
+    from templatelint.view import View
+
+CASES = call_syntax.CASES
+READ_BACK = call_syntax.ROUND_TRIPS
+_PLAIN, _TYPES, _PARALLEL = call_syntax.ROUND_TRIPS
+_BAD = frozenset({"wrong_args", "wrong_calls", "as_content", "parse_error"})
+# of arguments that are true, false, lists and objects: another rule says what is wrong with these
+_PYTHON = re.compile(r"\b(?:True|False)\b|[\[{]'")
+_PARALLEL_NEED = "parallel-tools"
+# engines that are launched with the name of a parser
+_LAUNCHED = frozenset({"vllm", "sglang"})
+
+
+def check(view: View) -> Iterator[Fault]:
+    """Ask the parser that the template selects, or look the one up that reads its dialect."""
+    if view.engine in _LAUNCHED:
+        yield from _launched(view)
+    elif view.reply(_PLAIN) is not None:
+        yield from _selected(view)
+
+
+# ------------------------------------------------------------------------- parsers that a template selects
+
+
+def _selected(view: View) -> Iterator[Fault]:
+    """The plain call first; what only shows in others is not said where that is lost already."""
+    for case_id in call_syntax.ROUND_TRIPS:
+        reply = view.reply(case_id)
+        if reply is None or reply.status not in _BAD or (case_id == _TYPES and _PYTHON.search(reply.text)):
+            continue
+        handler = _handler(view)
+        yield Fault(
+            message=f"{view.engine} reads {_kind(case_id)} that the template writes {_outcome(reply)}"
+            f" ({f'its handler {handler}' if handler else 'its auto-parser'}): {shortened(reply.text)!r}",
+            help="write calls as llama.cpp's templates for the same family do, or take another template"
+            if handler
+            else "write each call as one JSON object, or with a tag a name and a tag a value, between marks of its own",
+            cases=(case_id,),
+            cause=f"{view.engine} {case_id}",
+            span=view.mention("tool_calls"),
+            need=_PARALLEL_NEED if case_id == _PARALLEL else None,
+            impact="degrades" if case_id == _TYPES else None,
+            total=case_id == _PLAIN,
+        )
+        if case_id == _PLAIN:
+            return
+
+
+def _kind(case_id: str) -> str:
+    return {_PLAIN: "the calls", _TYPES: "calls with arguments of every type", _PARALLEL: "two calls in a turn"}[
+        case_id
+    ]
+
+
+def _outcome(reply: ReadBack) -> str:
+    """What becomes of the calls, as a clause."""
+    if reply.status == "parse_error":
+        return f"and fails the request: {shortened(reply.error)}"
+    if reply.status == "as_content":
+        return "as text, so that they reach the client as content" if reply.content else "and loses them"
+    if reply.status == "wrong_calls":
+        return f"as {len(reply.calls)}: {', '.join(call.name for call in reply.calls)}"
+    return f"with other arguments: {shortened(reply.calls[0].arguments)}"
+
+
+def _handler(view: View) -> str:
+    """The handler of llama.cpp's that serves the template; empty where its analysis does."""
+    from templatelint.engines.llamacpp import facts
+
+    known = facts.load()
+    handler = known.handler(known.patched(view.template.source))
+    return handler.name if handler else ""
+
+
+# ---------------------------------------------------------------------------- parsers that a user names
+
+
+def _launched(view: View) -> Iterator[Fault]:
+    """The parser that the user names, or else the one that fits best."""
+    from templatelint.dialects import parsers
+
+    syntax = call_syntax.of(view)
+    if syntax.dialect is None:
+        return
+    known = parsers.load(view.engine)
+    release = f"{known.title} {known.version}"
+    fitting = parsers.for_dialect(view.engine, syntax.dialect, syntax.calls)
+    name = view.parser or next(iter(fitting), "")
+    if not name:
+        yield _unread(
+            view,
+            syntax,
+            f"and {release} has no parser for it: they stay in the text",
+            help="read them in the client (`templatelint parse`), or serve the model with an engine that can",
+        )
+        return
+    parser = parsers.named(view.engine, name)
+    if syntax.dialect not in parser.dialects:
+        where = "only where replies are not streamed" if syntax.dialect in parser.unstreamed else "not"
+        yield _unread(
+            view,
+            syntax,
+            f"which the parser {name} of {release} reads {where}",
+            help=f"launch with --tool-call-parser {fitting[0]}" if fitting else f"no parser of {release} reads it",
+            impact="degrades" if syntax.dialect in parser.unstreamed else None,
+        )
+        return
+    yield from _lost(view, syntax, parser, release)
+
+
+def _unread(view: View, syntax: CallSyntax, outcome: str, *, help: str, impact: Impact | None = None) -> Fault:  # noqa: A002 (as in Fault)
+    return Fault(
+        message=f"the template writes calls in the dialect {syntax.dialect}, {outcome}",
+        help=help,
+        cases=(syntax.case,),
+        cause=f"{view.engine} {view.parser}",
+        span=view.mention("tool_calls"),
+        impact=impact,
+        total=impact is None,
+    )
+
+
+def _lost(view: View, syntax: CallSyntax, parser: ToolParser, release: str) -> Iterator[Fault]:
+    """What that parser is known not to give back of calls that are written like this."""
+    texts = {syntax.case: syntax.calls, **call_syntax.texts(view)}
+    told: set[str] = set()
+    for case_id, text in texts.items():
+        stem = case_id.split("+")[0]
+        if stem == _TYPES and _PYTHON.search(text):
+            continue
+        for note in parser.lost(text):
+            if note in told:
+                continue
+            told.add(note)
+            yield Fault(
+                message=f"the parser {parser.name} of {release} does not read {_kind(stem)} that the template writes:"
+                f" {note}: {shortened(text.strip())!r}",
+                help="write calls as the models that the parser is made for do",
+                cases=(case_id,),
+                cause=f"{view.engine} {parser.name} {note}",
+                span=view.mention("tool_calls"),
+                need=_PARALLEL_NEED if stem == _PARALLEL else None,
+                impact="degrades" if stem == _TYPES else None,
+            )
