@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from templatelint.nearest import unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from templatelint.dialects.dialect import Dialect
 
@@ -64,6 +64,24 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "pythonic": ("llama4-pythonic", "olmo3", "minicpm3", "lfm2", "pythonic"),
     "bare_json": ("llama3-json", "xlam", "json-text"),
 }
+# Module → texts of which every call in its dialects holds one; without any of them its dialects need no look.
+_HINTS: Mapping[str, tuple[str, ...]] = {
+    "named_json": (
+        *("[TOOL_CALLS]", "<｜tool▁call▁begin｜>", "<|tool_call_begin|>", "<tool_calls>", "<function=", ">>>"),
+        *("<|tool_call:name|>", "<|CALL_START|>", "<|plamo:"),
+    ),
+    "harmony": ("to=functions",),
+    "tagged": (
+        *("<function=", "<arg_key>", "<longcat_tool_call>", "<tool_sep", "<seed:tool_call>"),
+        *("<|tool_call:start|>", "<ifm|tool_call>"),
+    ),
+    "invoke": ("invoke", "<function", "<dots_function_call>"),
+    "kimi_k3": ("<|open|>call",),
+    "minimax_m3": ("]<]minimax[>[",),
+    "muse": ("<atem:invoke",),
+    "gemma": ("call:",),
+    "pythonic": ("(", "<|tool_call_start|>"),
+}
 NAMES: tuple[str, ...] = tuple(name for names in _MODULES.values() for name in names)
 AUTO = "auto"
 
@@ -90,6 +108,14 @@ def get(name: str) -> Dialect:
 def every() -> tuple[Dialect, ...]:
     """All dialects, in the order in which they are tried."""
     return tuple(_dialect(module, name) for module, names in _MODULES.items() for name in names)
+
+
+def standing_in(text: str) -> Iterator[Dialect]:
+    """The dialects of which a call may stand in a text, in their order; modules are imported as they are needed."""
+    for module, names in _MODULES.items():
+        hints = _HINTS.get(module)
+        if hints is None or any(hint in text for hint in hints):
+            yield from (_dialect(module, name) for name in names)
 
 
 def _dialect(module: str, name: str) -> Dialect:

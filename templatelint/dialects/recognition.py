@@ -30,10 +30,13 @@ def recognise(text: str, call: ToolCall, tools: Sequence[Mapping[str, Any]] | No
             call back.
     """
     text = text[:_LONGEST_TEXT]
-    fitting = [dialect for dialect in dialects.every() if _fits(dialect, text, call)]
-    if len(fitting) > 1:
-        fitting = [dialect for dialect in fitting if _difference(dialect, text, [call], tools) is None] or fitting
-    return fitting[0].name if fitting else None
+    first = None
+    for dialect in dialects.standing_in(text):
+        if _fits(dialect, text, call):
+            if _difference(dialect, text, [call], tools) is None:
+                return dialect.name
+            first = first or dialect.name
+    return first
 
 
 def difference(

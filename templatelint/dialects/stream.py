@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Generator, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -299,10 +299,9 @@ def extent_of(pattern: str) -> Callable[[str, int], int]:
     Args:
         pattern: of one or more characters, each of which belongs to the run whatever stands beside it.
     """
-    compiled = re.compile(pattern)
 
     def extent(text: str, position: int) -> int:
-        return _end(compiled, text, position)
+        return _end(re.compile(pattern), text, position)  # compiled once it is needed, and kept by re
 
     return extent
 
@@ -362,13 +361,30 @@ class Nesting:
     def __init__(self, closers: Mapping[str, str], quotes: Mapping[str, bool], others: str = "") -> None:
         self.closers = closers
         self.beginnings = (*closers, *quotes)
-        marks = _Marks.of((*self.beginnings, *closers.values()))
-        within = {quote: _text_in(quote, escapes=escapes) for quote, escapes in quotes.items()}
-        self.inside = {quote: (_Marks.of((quote,)), re.compile(run, re.DOTALL)) for quote, run in within.items()}
-        # Whole texts are passed over at once: where there are many, looking at each mark takes too long.
-        whole = (_whole(quote, run, short=marks.may_be_longer(quote)) for quote, run in within.items())
-        plain = f"[{others}]++" if others else f"{marks.elsewhere}++|(?!{marks.beginning})."
-        self.outside = (marks, re.compile(f"(?:{'|'.join([plain, *whole])})*+", re.DOTALL))
+        self._quotes = quotes
+        self._others = others
+
+    # Patterns are compiled when they are needed first: most that a program could read it never does.
+
+    @cached_property
+    def _within(self) -> Mapping[str, str]:
+        return {quote: _text_in(quote, escapes=escapes) for quote, escapes in self._quotes.items()}
+
+    @cached_property
+    def inside(self) -> Mapping[str, tuple[_Marks, re.Pattern[str]]]:
+        """Mark of a text → its end, and what the text consists of."""
+        return {quote: (_Marks.of((quote,)), re.compile(run, re.DOTALL)) for quote, run in self._within.items()}
+
+    @cached_property
+    def outside(self) -> tuple[_Marks, re.Pattern[str]]:
+        """The marks that decide, and what stands between them.
+
+        Whole texts are passed over at once: where there are many, looking at each mark takes too long.
+        """
+        marks = _Marks.of((*self.beginnings, *self.closers.values()))
+        whole = (_whole(quote, run, short=marks.may_be_longer(quote)) for quote, run in self._within.items())
+        plain = f"[{self._others}]++" if self._others else f"{marks.elsewhere}++|(?!{marks.beginning})."
+        return marks, re.compile(f"(?:{'|'.join([plain, *whole])})*+", re.DOTALL)
 
 
 def _text_in(quote: str, *, escapes: bool) -> str:
