@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from templatelint.engines import Engine
     from templatelint.model import Model, Tokenizer
 
-_CHAT, _TOOLS = "chat-basic", "tools-offer"
+_CHAT, _TOOLS, _CALL = "chat-basic", "tools-offer", "tool-call-empty"
+# what a parser does with a template's own call, where it does not read it back
+_UNREAD = {
+    "wrong_args": "with other arguments",
+    "wrong_calls": "as others",
+    "as_content": "as text",
+    "parse_error": "not at all, the request fails",
+}
 _SECONDS = 1.0  # of processor time, for all cases on one engine; the longest real templates take a fifth of it
 _PROBING = "llama.cpp"  # the renderer whose engines probe a template when they load it
 # engines that encode a prompt as the tokenizer would any text, at least where it does not start with BOS; the others
@@ -46,11 +53,13 @@ class OwnFacts:
         caps: its own capability map, under its own names.
         adds_bos: whether it puts BOS before the prompt; None where the files do not say.
         parser: what it reads replies with: a handler's name, or `auto-parser`; empty where it has none of its own.
+        read_back: how the template's own call fares there, in a word of `read_back.Status`; empty where nobody asked.
     """
 
     caps: Mapping[str, bool]
     adds_bos: bool | None
     parser: str = ""
+    read_back: str = ""
 
 
 @dataclass(frozen=True)
@@ -134,6 +143,8 @@ def _flags(
         switches = found[engine].thinking_switch
         switch = None if switches is None else next(iter(switches), "")
         advice = flags(engine, spoken.dialect, spoken.reasoning, parser, Known(spoken.calls, source, switch))
+        if advice is not None and engine in own and (how := _UNREAD.get(own[engine].read_back)):
+            advice = replace(advice, said=(*advice.said, f"the template's own calls it reads {how}"))
         if advice is not None and advice.text:
             told[engine] = advice
     return told
@@ -227,8 +238,8 @@ def _own_facts(model: Model, asked: Sequence[Engine], observed: matrix.Matrix) -
     found = {}
     for name, (items, _) in zip(work, answers, strict=True):
         if items:
-            caps, adds_bos, parser = items[0]
-            found[name] = OwnFacts(caps, adds_bos if _tells_bos(model.tokenizer) else None, parser)
+            caps, adds_bos, *parser = items[0]
+            found[name] = OwnFacts(caps, adds_bos if _tells_bos(model.tokenizer) else None, *parser)
     return found
 
 
@@ -245,15 +256,14 @@ def _tells_bos(tokenizer: Tokenizer) -> bool:
 
 
 def _probed(engine: Engine, template: Template, tokenizer: Tokenizer) -> Iterator[Any]:
-    """In a child: the engine's map of the template, whether it adds BOS, its parser; nothing where it does not load."""
+    """In a child: what `OwnFacts` has, in its order; nothing where the engine does not load the template."""
     loaded = engine.load(template, tokenizer)
-    if isinstance(loaded, _Probes):
-        yield loaded.capabilities.as_props(), loaded.ends.add_bos, _parser(loaded)
-
-
-def _parser(loaded: _Probes) -> str:
-    """What an engine that chooses by the template reads replies with."""
+    if not isinstance(loaded, _Probes):
+        return
+    facts = loaded.capabilities.as_props(), loaded.ends.add_bos
     if not isinstance(loaded, ReadsBack):
-        return ""
+        yield facts
+        return
     handler = getattr(loaded, "handler", None)
-    return "auto-parser" if handler is None else str(handler.name)
+    reply = loaded.read_back(cases.to_form(cases.get(_CALL).request, engine.client_form), cases.FIXED_NOW)
+    yield *facts, handler.name if handler else "auto-parser", reply.status if reply else ""

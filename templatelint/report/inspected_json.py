@@ -141,4 +141,7 @@ def _facts(found: Capabilities) -> dict[str, Any]:
 
 
 def _own(inspection: Inspection, engine: str) -> Mapping[str, Any]:
-    return {"caps": {**inspection.own[engine].caps}} if engine in inspection.own else {}
+    own = inspection.own.get(engine)
+    if own is None:
+        return {}
+    return {"caps": {**own.caps}, "parser": own.parser or None, "read_back": own.read_back or None}
