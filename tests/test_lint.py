@@ -184,7 +184,8 @@ def test_a_loss_on_every_engine_is_an_error_also_where_its_cases_differ() -> Non
 
 def test_the_template_for_tools_is_not_tried_without_tools() -> None:
     strict = "{{ tools | tojson }}" + CALLS
-    report = lint([_model(("default", CHATML), ("tool_use", strict))], Options(engines=("llama.cpp",)))
+    options = Options(engines=("llama.cpp",), ignore=("TL215",))  # nothing reads a dump of the calls back
+    report = lint([_model(("default", CHATML), ("tool_use", strict))], options)
     assert _found(report) == []
 
 

@@ -73,7 +73,7 @@ def _kind(case_id: str) -> str:
 def _outcome(reply: ReadBack) -> str:
     """What becomes of the calls, as a clause."""
     if reply.status == "parse_error":
-        return f"and fails the request: {shortened(reply.error)}"
+        return f"and fails the request: {shortened(reply.error, 120)}"
     if reply.status == "as_content":
         return "as text, so that they reach the client as content" if reply.content else "and loses them"
     if reply.status == "wrong_calls":
