@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from templatelint.dialects.checked import checked
 from templatelint.dialects.dialect import Dialect, Reading
@@ -87,51 +87,63 @@ def _read_call(reading: Reading, tags: Tags, _sectioned: bool) -> Step[None]:
 
 def _elements(stream: Stream) -> Step[list[_Element]]:
     """Read what stands in a call, and its end."""
-    open_elements = [_Element(_CALL, stream.at)]
+    opened = [_Element(_CALL, stream.at)]
     behind_tag = stream.at
     while True:
         if (yield from stream.search((_MARK,), nowhere)) is None:
             raise Cut(_TAGS.call_end)
         end = stream.at
         yield from stream.expect(_MARK)
-        closes, name = yield from _tag_here(stream)
-        names = [element.name for element in open_elements]
-        if not name or (closes and (name not in names or (name == _CALL and len(names) > 1))):
-            # Not a tag, or the end of nothing: text.
+        tag = yield from _tag_here(stream)
+        if not _counts(tag, opened):
             stream.at = end + len(_MARK)
             continue
-        innermost = open_elements[-1]
-        innermost.mixed |= bool(innermost.children or not closes) and bool(between(stream, behind_tag, end).strip())
+        text = bool(between(stream, behind_tag, end).strip())
+        if len(opened) == 1 and (text or (tag.name == _CALL and not tag.closes)):
+            raise Malformed("an argument, or the end of a call, expected")
+        opened[-1].mixed |= text and not (tag.closes and not opened[-1].children)
         behind_tag = stream.at
-        if not closes:
-            if len(open_elements) > _DEEPEST:
-                raise Malformed(f"nested deeper than {_DEEPEST}")
-            open_elements.append(_Element(name, stream.at))
+        if not tag.closes:
+            opened.append(_Element(tag.name, stream.at))
             continue
         # What is still open inside of it was no element but text.
-        while open_elements[-1].name != name:
-            open_elements.pop()
-            open_elements[-1].mixed = True
-        closed = open_elements.pop()
-        if not open_elements:
-            if closed.mixed or (not closed.children and between(stream, closed.start, end).strip()):
-                raise Malformed("text beside the arguments of a call")
+        while opened[-1].name != tag.name:
+            opened.pop()
+            opened[-1].mixed = True
+        closed = opened.pop()
+        if not opened:
             return closed.children
         if closed.mixed or not closed.children:
             closed.text = between(stream, closed.start, end)
-        open_elements[-1].children.append(closed)
+        opened[-1].children.append(closed)
 
 
-def _tag_here(stream: Stream) -> Step[tuple[bool, str]]:
-    """Read a tag: whether it closes, and the name; an empty name where it is none."""
+class _Tag(NamedTuple):
+    """A tag; without a name it is none."""
+
+    closes: bool
+    name: str
+
+
+def _counts(tag: _Tag, opened: Sequence[_Element]) -> bool:
+    """Whether the tag is one in this place, not text that looks like it."""
+    if not tag.name or not tag.closes:
+        return bool(tag.name) and len(opened) <= _DEEPEST
+    if tag.name == _CALL and len(opened) == 1:
+        return True
+    return any(element.name == tag.name for element in opened[1:])
+
+
+def _tag_here(stream: Stream) -> Step[_Tag]:
+    """Read a tag, behind its mark."""
     mark = yield from stream.accept("</", "<")
     if mark is None:
-        return False, ""
+        return _Tag(closes=False, name="")
     name = yield from stream.run(_tag)
     if (yield from stream.accept(">")) is None:
-        return False, ""
-    # The beginning of a call that a value quotes ends like one.
-    return mark == "</", _CALL if mark == "<" and name.startswith(f"{_CALL} ") else name
+        return _Tag(closes=False, name="")
+    # The beginning of a call that a value quotes has an attribute, its end none.
+    return _Tag(mark == "</", _CALL if mark == "<" and name.startswith(f"{_CALL} ") else name)
 
 
 # --------------------------------------------------------------------------------------------- values → text

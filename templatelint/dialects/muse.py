@@ -77,6 +77,7 @@ def _recipient(stream: Stream) -> Step[str | None]:
 
 
 def _messages(calls: Sequence[ToolCall]) -> str:
+    _write(calls)  # what is ambiguous in one message is so in several
     return f"{_ENDS[0]}{_START} ".join(f"{_TO}{call.name}{_MESSAGE}{_write([call])}" for call in calls)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 _SPECIAL = re.compile("[|｜]")  # in the marks that tokenizers know
+_PATIENCE = 20  # readings in other dialects that go to the end of the text and find nothing; then none is tried
 
 
 def parse(
@@ -109,6 +110,7 @@ class _Reply:
         self._calls: list[ToolCall] = []
         self._problems: list[Problem] = []
         self._used = self._own
+        self._vain = 0  # readings in another dialect that went to the end of the text and found nothing
         self._speaker: Dialect | None = None
 
     def result(self) -> Reply:
@@ -306,6 +308,8 @@ class _Reply:
         start = self.stream.at
         failed: Malformed | Cut | None = None
         for dialect in among:
+            if self._foreign(dialect) and self._vain >= _PATIENCE:
+                continue
             self.stream.at = start
             reading = Reading(self.stream, self.tools, own=dialect is self._own)
             error: Malformed | Cut | None = None
@@ -317,6 +321,7 @@ class _Reply:
                 return reading, dialect, error
             if isinstance(error, Cut) and self._foreign(dialect) and not self._names_a_tool(start):
                 error = Malformed(f"{error.args[0]!r} is missing")
+                self._vain += 1
             error = error or Malformed("a call of a function that is not among the tools")
             if failed is None or (isinstance(error, Cut) and isinstance(failed, Malformed)):
                 failed = error
