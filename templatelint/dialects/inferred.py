@@ -196,10 +196,13 @@ _THINKING: tuple[tuple[_Thinking, Callable[[_Template], bool]], ...] = (
 
 
 def _defaults(source: str) -> Iterator[tuple[str, bool]]:
+    """Those of the variables that rules ask for; the template is parsed only where one may be there."""
     from jinja2 import nodes
 
     from templatelint.syntax import TemplateSyntax, parse, walk
 
+    if "thinking" not in source or not re.search(r"\|\s*d(?:efault)?\b", source):
+        return
     try:
         root = parse(source).root
     except TemplateSyntax:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 ENGINES: tuple[str, ...] = ("vllm", "sglang", "mlx-lm")
 _LAUNCHED = ("vllm", "sglang")  # with the name of a parser
+_SEARCHED = 65_536  # characters of a text in which faults are looked for: none of them takes more to show
 _FILE = Path(__file__).with_name("parsers.toml")
 
 
@@ -66,7 +67,7 @@ class Fault:
             return False
         if self.without_token and (vocabulary is None or self.without_token in vocabulary):
             return False
-        return re.search(self.where, text, re.DOTALL) is not None
+        return re.search(self.where, text[:_SEARCHED], re.DOTALL) is not None
 
 
 @dataclass(frozen=True, slots=True)
