@@ -24,7 +24,7 @@ def checked(read: ReadCalls, compose: WriteCalls) -> WriteCalls:
             text = compose(calls) if calls else ""
             if [_plain(call) for call in _read_back(read, text, calls)] == [_plain(call) for call in calls]:
                 return text
-        except (Malformed, Cut, RecursionError):
+        except (Malformed, Cut, ValueError, RecursionError):
             pass
         raise ValueError("a name or a text would be read as something else")
 

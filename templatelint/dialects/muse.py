@@ -56,9 +56,10 @@ def _addressed(speech: Speech, to: str | None) -> Prose:
 
 def _last_recipient(prefix: str) -> str | None:
     """Whom the prompt already lets the model speak to; None where the model is to say it."""
-    header = prefix.rpartition(_START)[2]
+    _, start, header = prefix.rpartition(_START)
     to, message, said = header.partition(_MESSAGE)
-    return to.strip().removeprefix(_TO) if message and not any(end in said for end in _ENDS) else None
+    unfinished = start and message and not any(end in said for end in _ENDS)
+    return to.strip().removeprefix(_TO) if unfinished else None
 
 
 def _recipient(stream: Stream) -> Step[str | None]:
@@ -83,7 +84,8 @@ def _messages(calls: Sequence[ToolCall]) -> str:
 
 MUSE = Dialect(
     name="muse",
-    openings=_TAGS.openings,
+    # The first header of a reply is without its beginning, which is the prompt's.
+    openings=(*_TAGS.openings, *(f"{_TO}{recipient}{_MESSAGE}" for recipient in (_ITSELF, "user", "commentary"))),
     read=reader(_TAGS),
     write=_messages,
     signature=r'<atem:invoke name="NAME"',

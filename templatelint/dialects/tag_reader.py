@@ -36,6 +36,7 @@ def reader(tags: Tags, read_call: ReadCall | None = None) -> ReadCalls:
         if section is not None and tags.json_calls and (yield from _stands(stream, "{", "[")):
             for call in calls_of((yield from stream.json())):
                 reading.emit(call)
+            reading.empty = not reading.found
         else:
             yield from _skip(stream, tags.fillers)
             yield from step(reading, tags, section is not None)
