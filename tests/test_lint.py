@@ -20,7 +20,8 @@ CHATML = """{% for m in messages %}<|im_start|>{{ m.role }}
 TOOLS = """{% if tools %}<|im_start|>system
 {{ tools | tojson }}<|im_end|>
 {% endif %}"""
-CALLS = CHATML.replace("{{ m.content }}", "{{ m.content }}{{ m.tool_calls | tojson if m.tool_calls }}")
+CALL = "{% for c in m.tool_calls or [] %}<tool_call>\n{{ c.function | tojson }}\n</tool_call>\n{% endfor %}"
+CALLS = CHATML.replace("{{ m.content }}", "{{ m.content }}" + CALL)
 GOOD = TOOLS + CALLS
 
 

@@ -37,6 +37,7 @@ EXPECTED = {
     "HuggingFaceTB-SmolVLM-256M-Instruct": {"error TL305", "warning TL201"},
     "meetkai-functionary-medium-v3.2": {"error TL204"},
     "ServiceNow-AI-Apriel-1.5-15b-Thinker": {"error TL006"},
+    "stepfun-ai-step3": {"error TL006", "warning TL214"},
     "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use": {"error TL113", "error TL805", "warning TL109"},
 }
 
@@ -57,6 +58,8 @@ def test_a_real_template_is_told_what_its_maintainer_would_accept(name: str) -> 
         ("Mistral-Small-3.2-24B-Instruct-2506", "TL209", "nine letters and digits"),
         ("openai-gpt-oss-120b", "TL207", "only the first"),
         ("Motif-Technologies-Motif-2-12.7B-Instruct", "TL201", "only beside a system message"),
+        ("Qwen-Qwen2.5-7B-Instruct", "TL208", "by their order alone"),
+        ("stepfun-ai-step3", "TL214", "'<｜tool_call_begin｜>', and the history has '<｜tool_call_begin>'"),
     ],
 )
 def test_the_message_says_what_is_lost(name: str, rule: str, words: str) -> None:

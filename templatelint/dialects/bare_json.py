@@ -88,13 +88,20 @@ def _in_a_row(reading: Reading, *, known: bool, marks: Sequence[str] = ()) -> St
 
 def _llama(reading: Reading) -> Step[None]:
     stream = reading.stream
-    tag = yield from stream.accept(*_PYTHON_TAGS)
-    yield from stream.blanks()
-    if tag is None:
+    if (yield from stream.accept(*_PYTHON_TAGS)) is None:
+        yield from stream.blanks()
         yield from _in_a_row(reading, known=False, marks=_PYTHON_TAGS)
-    else:
-        yield from rows(reading, (*_PYTHON_TAGS, "<|python_end|>"))
+        return
+    while True:
+        yield from rows(reading, ("<|python_end|>",))
         reading.unclosed = ""
+        behind = stream.at
+        yield from stream.blanks()
+        yield from stream.accept(",", ";")
+        yield from stream.blanks()
+        if (yield from stream.accept(*_PYTHON_TAGS)) is None:
+            stream.at = behind
+            return
 
 
 def _xlam(reading: Reading) -> Step[None]:
@@ -108,18 +115,15 @@ def _xlam(reading: Reading) -> Step[None]:
 def _text(reading: Reading) -> Step[None]:
     """Read calls between tags that belong around tools, in a fence, or bare in the text."""
     stream = reading.stream
-    if (yield from stream.accept("<tools>")) is not None:
-        yield from rows(reading, ("</tools>",))
-        return
-    fence = yield from stream.accept(*_FENCES)
+    mark = yield from stream.accept("<tools>", *_FENCES)
     yield from stream.blanks()
     if (yield from stream.starts("{", "[")) is None:
         raise Malformed("JSON expected")
-    yield from _in_a_row(reading, known=True)
-    if fence is not None:
+    yield from _in_a_row(reading, known=mark != "<tools>")
+    if mark is not None:
         behind = stream.at
         yield from stream.blanks()
-        if (yield from stream.accept("```")) is None:
+        if (yield from stream.accept("</tools>" if mark == "<tools>" else _FENCES[-1])) is None:
             stream.at = behind
 
 
@@ -130,6 +134,7 @@ LLAMA3_JSON = Dialect(
     write=written("", "", keys=("name", "parameters"), gap="; "),
     signature=(
         r"""(?:(?<![>\]\[(,\w])(?<!plugin\|>\n)\{|<\|python_(?:tag|start|end)\|>\s*\{)\s*"name":\s*"NAME",\s*"parameters":"""
+        r"""|(?<![>\]\[(,\w])(?<![>\]]\s)(?<!": )(?<!json\n)\{\s*"name":\s*"NAME",\s*"arguments":"""
         r"""|<\|python_tag\|>\s*\{"""
     ),
     bare="{[",
@@ -149,7 +154,8 @@ XLAM = Dialect(
     openings=(),
     read=_xlam,
     write=written_array("", ""),
-    signature=r"""(?<![>\]])\[\s*\{\s*"name":\s*"NAME",\s*"arguments":""",
+    # vLLM hands templates the members of a call in the other order
+    signature=r"""(?<![>\]])\[\s*\{\s*"(?:name":\s*"NAME",\s*"arguments|arguments)":""",
     bare="[",
     dropped=("<|im_end|>", "<|eot_id|>"),
     aliases=("xlam2",),
