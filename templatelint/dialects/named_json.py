@@ -150,7 +150,7 @@ def _read_named_id(reading: Reading, parts: _Parts) -> Step[None]:
     """An id that carries the name: `functions.NAME:NUMBER`, or a function's name alone."""
     stream = reading.stream
     found = yield from stream.run(_identifier)
-    if not found and not (yield from stream.peek()):
+    if not (yield from stream.peek()):
         raise Cut("the id of a call")
     numbered = _NUMBER.search(found)
     name = found[: numbered.start()] if numbered else found
@@ -210,7 +210,8 @@ def _mistral(reading: Reading) -> Step[None]:
         yield from _read_name(reading, parts)
         if (yield from stream.accept("[CALL_ID]")) is not None:
             yield from _read_id(reading, parts)
-        yield from stream.accept("[ARGS]")
+        if (yield from stream.accept("[ARGS]")) is None and (yield from stream.starts("{", " ", "\n")) is None:
+            yield from stream.expect("[ARGS]", "[CALL_ID]")
         reading.emit(ToolCall(parts.name, (yield from arguments(stream)), parts.id))
         behind = stream.at
         yield from stream.blanks()
