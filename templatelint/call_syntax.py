@@ -21,6 +21,7 @@ _BASIC = "chat-basic"
 _CALLS = ("tool-call-empty", "tool-call-text", "tool-call", "tool-call-absent")
 # Calls that show whether arguments of every type, and several calls, survive the way there and back.
 ROUND_TRIPS = ("tool-call-empty", "tool-arguments-typed", "tool-parallel")
+_MEMO = "call_syntax"
 _THOUGHTS = ("reasoning-loop", "reasoning-history")
 CASES = (
     _BASIC,
@@ -92,6 +93,13 @@ def of_model(model: Model) -> CallSyntax:
 
 def of(view: View) -> CallSyntax:
     """The syntax as one engine's cells of `CASES` show it."""
+    if _MEMO not in view.memo:
+        view.memo[_MEMO] = _read(view)
+    found: CallSyntax = view.memo[_MEMO]
+    return found
+
+
+def _read(view: View) -> CallSyntax:
     if view.load_error is not None:
         return CallSyntax(why=view.load_error.message)
     cue, reasoning = _cue(view), _reasoning(view)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from templatelint.syntax import Syntax, TemplateSyntax, parse
 
@@ -41,6 +41,7 @@ class View:
         parser: the tool-call parser that the user launches the engine with; empty where none was named.
         always_cued: the engine asks for the generation prompt whatever a request says; `+nogen` shows nothing there.
         missed: cells without text that a check passed over; the pipeline reports them.
+        memo: what one check found out and another may use.
     """
 
     engine: str
@@ -53,6 +54,7 @@ class View:
     always_cued: bool = False
     parser: str = ""
     missed: list[NoText] = field(default_factory=list, repr=False)
+    memo: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @staticmethod
     def of(  # noqa: PLR0913 (what an engine, a template and a user have to do with it)

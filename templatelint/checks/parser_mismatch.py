@@ -108,8 +108,10 @@ def _launched(view: View) -> Iterator[Fault]:
         yield _unread(
             view,
             syntax,
-            f"and {release} has no parser for it: they stay in the text",
-            help="read them in the client (`templatelint parse`), or serve the model with an engine that can",
+            "for which the engine has no parser: they stay in the text",
+            help="read them in the client (`templatelint parse`), serve the model with an engine that can, or give its"
+            " tokenizer a `response_template` (--tool-call-parser hf on vLLM, response_template on SGLang)",
+            cause="no parser",
         )
         return
     parser = parsers.named(view.engine, name)
@@ -120,18 +122,27 @@ def _launched(view: View) -> Iterator[Fault]:
             syntax,
             f"which the parser {name} of {release} reads {where}",
             help=f"launch with --tool-call-parser {fitting[0]}" if fitting else f"no parser of {release} reads it",
+            cause=f"{view.engine} {name}",
             impact="degrades" if syntax.dialect in parser.unstreamed else None,
         )
         return
     yield from _lost(view, syntax, parser, release)
 
 
-def _unread(view: View, syntax: CallSyntax, outcome: str, *, help: str, impact: Impact | None = None) -> Fault:  # noqa: A002 (as in Fault)
+def _unread(  # noqa: PLR0913 (what a finding says)
+    view: View,
+    syntax: CallSyntax,
+    outcome: str,
+    *,
+    help: str,  # noqa: A002 (as in Fault)
+    cause: str,
+    impact: Impact | None = None,
+) -> Fault:
     return Fault(
         message=f"the template writes calls in the dialect {syntax.dialect}, {outcome}",
         help=help,
         cases=(syntax.case,),
-        cause=f"{view.engine} {view.parser}",
+        cause=cause,
         span=view.mention("tool_calls"),
         impact=impact,
         total=impact is None,

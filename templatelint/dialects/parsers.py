@@ -51,6 +51,7 @@ class Fault:
         streamed: in streamed replies alone.
         with_token: only with a tokenizer that has this token.
         without_token: only with a tokenizer that lacks it.
+        history: only calls as templates write them for the history meet it; models write theirs otherwise.
     """
 
     note: str
@@ -58,10 +59,11 @@ class Fault:
     streamed: bool = False
     with_token: str = ""
     without_token: str = ""
+    history: bool = False
 
     def applies(self, text: str, *, streamed: bool, vocabulary: Collection[str] | None) -> bool:
-        """Whether calls written like this meet it; what hangs on a vocabulary that is not known does not."""
-        if not self.where or (self.streamed and not streamed):
+        """Whether calls that a model writes like this meet it; what hangs on an unknown vocabulary does not."""
+        if not self.where or self.history or (self.streamed and not streamed):
             return False
         if self.with_token and (vocabulary is None or self.with_token not in vocabulary):
             return False
