@@ -24,7 +24,7 @@ JSON = '{"name": "{{ call.function.name }}", "arguments": {{ call.function.argum
 HERMES = f"\n<tool_call>\n{JSON}\n</tool_call>"
 CODER = (
     "\n<tool_call>\n<function={{ call.function.name }}>{% for key, value in call.function.arguments | items %}"
-    "\n<parameter={{ key }}>\n{{ value if value is string else value | tojson }}\n</parameter>{% endfor %}"
+    "{{ '\\n' }}<parameter={{ key }}>\n{{ value if value is string else value | tojson }}\n</parameter>{% endfor %}"
     "{{ '\\n' }}</function>\n</tool_call>"
 )
 PACKED = CODER.replace("{{ '\\n' }}", "").replace("\n", "")
