@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from templatelint.reading import common, stretch
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from templatelint.dialects.dialect import Dialect
     from templatelint.model import Case
 
-_LONGEST = 20_000  # characters of instructions that are read
+_LONGEST = 20_000  # characters of instructions, and of a history, that are read
 _LONGEST_CALL = 2_000  # characters of a call, up to its first value
 _NEAR = 200  # characters about a call that may belong to it
 # What stands for a name in an example: get_weather, <function-name>, {arg-key-1}, $TOOL_NAME, function name.
@@ -93,13 +93,16 @@ def contradiction(text: str, dialect: Dialect, shown: str, case: Case) -> Contra
         shown: the stretch of a prompt in which these stand.
         case: the case of that prompt.
     """
+    shown = shown[:_LONGEST]
     block = _block(dialect, shown, case)
     if block is None:
         return None
     misspelt = _misspelt(text, block)
     if misspelt is not None:
         return misspelt
-    examples = list(_examples(text))
+    if _example(dialect, text) is not None:  # most templates; it spares them the other dialects
+        return _other_member(text, block)
+    examples = [found for other in _standing_in(text) if (found := _example(other, text)) is not None]
     if any(_call(example.dialect, case).search(shown) for example in examples):
         return _other_member(text, block)
     asked = min(examples, key=lambda example: example.start, default=None) or _between_tags(text)
@@ -164,21 +167,30 @@ def _pattern(dialect: Dialect, name: str, key: str) -> re.Pattern[str]:
     return re.compile(signature.replace("NAME", name).replace("KEY", key))
 
 
-def _examples(text: str) -> Iterator[_Example]:
-    """The first example of each dialect that has one in the text."""
-    for dialect in _every():
-        if dialect.bare or any(opening in text for opening in dialect.openings):
-            for found in _pattern(dialect, _PLACEHOLDER, _PLACEHOLDER).finditer(text):
-                if _is_example(text, found):
-                    yield _Example(dialect, found.start())
-                    break
+def _example(dialect: Dialect, text: str) -> _Example | None:
+    """The first example in the text that the dialect fits."""
+    if not _may_fit(dialect, text):
+        return None
+    for found in _pattern(dialect, _PLACEHOLDER, _PLACEHOLDER).finditer(text):
+        if _is_example(dialect, text, found):
+            return _Example(dialect, found.start())
+    return None
 
 
-def _is_example(text: str, found: re.Match[str]) -> bool:
+def _may_fit(dialect: Dialect, text: str) -> bool:
+    """Whether something of the dialect is in the text; expressions take long to compile."""
+    if any(opening in text for opening in dialect.openings):
+        return True
+    if '"name":' in dialect.signature:
+        return '"name"' in text and _MEMBER.search(text) is not None
+    return bool(dialect.bare) and "(" in text
+
+
+def _is_example(dialect: Dialect, text: str, found: re.Match[str]) -> bool:
     behind = text[found.end() : found.end() + _NEAR]
     if found[0].endswith("{") and _IN_BRACES.match(behind):
         return False
-    if found[0].startswith(_openings()):
+    if found[0].startswith(dialect.openings):
         return True
     # without a mark: prose must not look like it, and it is no part of an example that has one
     prose = found[0].endswith("(") and _KEYWORD.match(behind) is None
@@ -187,16 +199,17 @@ def _is_example(text: str, found: re.Match[str]) -> bool:
 
 def _with_mark(text: str, found: re.Match[str]) -> int:
     """Where a call begins: at the opening mark of any dialect that stands right before it."""
-    if found[0].startswith(_openings()):
+    openings = _openings(text)
+    if found[0].startswith(openings):
         return found.start()
     before = text[max(0, found.start() - _NEAR) : found.start()].rstrip("[{ \n\t")
-    opening = max((mark for mark in _openings() if before.endswith(mark)), key=len, default=None)
+    opening = max((mark for mark in openings if before.endswith(mark)), key=len, default=None)
     return found.start() if opening is None else text.rindex(opening, 0, found.start())
 
 
 def _between_tags(text: str) -> _Example | None:
     """Where prose asks for calls between an opening and a closing tag: <tool_call></tool_call>."""
-    for dialect in _every():
+    for dialect in _standing_in(text):
         for opening in dialect.openings:
             tag = re.escape(opening)
             if opening.startswith("<") and opening in text and tag in dialect.signature:
@@ -206,15 +219,15 @@ def _between_tags(text: str) -> _Example | None:
     return None
 
 
-def _every() -> Iterable[Dialect]:
+def _standing_in(text: str) -> Iterable[Dialect]:
     from templatelint import dialects
 
-    return dialects.every()
+    return dialects.standing_in(text)
 
 
-@cache
-def _openings() -> tuple[str, ...]:
-    return tuple(opening for dialect in _every() for opening in dialect.openings)
+@lru_cache(maxsize=4)
+def _openings(text: str) -> tuple[str, ...]:
+    return tuple(opening for dialect in _standing_in(text) for opening in dialect.openings if opening in text)
 
 
 def _excerpt(text: str) -> str:

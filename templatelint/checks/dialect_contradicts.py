@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from templatelint import call_syntax
 from templatelint.model import Fault
-from templatelint.reading import region
+from templatelint.reading import has, region
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,23 +20,27 @@ CASES = (_OFFER, _PLAIN, *call_syntax.CASES)
 
 def check(view: View) -> Iterator[Fault]:
     """Read what the template adds where tools are offered beside how it writes a call."""
+    offer, prompt = view.case(_OFFER), view.prompt(_OFFER)
+    if not has(prompt, offer, "tools.1.name"):
+        return  # another rule says so
     from templatelint.checks import _instructions  # for this alone; and it has expressions to compile
 
     plain = (view.case(_PLAIN), view.prompt(_PLAIN)) if view.renders(_PLAIN) else None
-    text = _instructions.added((view.case(_OFFER), view.prompt(_OFFER)), plain)
+    text = _instructions.added((offer, prompt), plain)
     written = call_syntax.of(view) if text else None
     if written is None or written.dialect is None:
         return
     from templatelint import dialects
 
-    case, prompt = view.case(written.case), view.prompt(written.case)
-    found = _instructions.contradiction(text, dialects.get(written.dialect), region(prompt, case), case)
+    case = view.case(written.case)
+    shown = region(view.prompt(written.case), case)
+    found = _instructions.contradiction(text, dialects.get(written.dialect), shown, case)
     if found is not None:
         yield Fault(
             message=_message(found),
             help="write the calls of the history as the system text asks for them, or have it ask for what the model "
             "was trained on: the engine reads one syntax",
-            cases=(view.case(_OFFER).id, written.case),
+            cases=(offer.id, written.case),
             cause=f"{found.kind} {found.asked}",
             span=view.mention(found.shown if found.kind == "mark" else found.asked.split()[0], "tool_calls"),
         )
