@@ -25,6 +25,8 @@ _THOUGHT, _SAID = "analysis", ("commentary", "final")
 # Who a message goes to that is no tool.
 _NOBODY = frozenset({"", "assistant", "user", "all"})
 _OTHERS = frozenset({"user", "system", "developer", "tool"})
+# The mark before a part of a header → the marks that may follow that part.
+_NEXT = {"": (_CHANNEL, _CONSTRAIN, _MESSAGE), _CHANNEL: (_CONSTRAIN, _MESSAGE), _CONSTRAIN: (_MESSAGE,)}
 _MOST_WORDS = 16  # of a header; what models write has five
 _word = extent_of(r"[^\s<]+")
 
@@ -58,7 +60,7 @@ class _Header:
             yield from stream.accept(_START)
         while True:
             yield from stream.blanks()
-            mark = yield from stream.accept(_CONSTRAIN, _MESSAGE, *(() if self.channel else (_CHANNEL,)))
+            mark = yield from stream.accept(*_NEXT[self.part])
             if mark == _MESSAGE:
                 return
             if mark is not None:
