@@ -347,12 +347,7 @@ class Call(NamedTuple):
             "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{}",
             "",
         ),
-        Call(
-            "vllm",
-            "kimi_k2",
-            "<|tool_calls_section_begin|><|tool_call_begin|>call_1<|tool_call_argument_begin|>{}",
-            "the id carries the name",
-        ),
+        Call("vllm", "kimi_k2", "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{}", "_section_begin|>"),
         Call("vllm", "longcat", '<longcat_tool_call>\n{"name": "f", "arguments": {}}\n</longcat_tool_call>', ""),
         Call("vllm", "longcat", "<longcat_tool_call>f\n<longcat_arg_key>a</longcat_arg_key>", "JSON between the tags"),
         Call("vllm", "functiongemma", "<start_function_call>call:f{a:<escape>x<escape>}<end_function_call>", ""),
@@ -363,10 +358,8 @@ class Call(NamedTuple):
             "<escape>",
         ),
         Call("vllm", "gemma4", '<|tool_call>call:f{a:<|"|>x<|"|>,n:7}<tool_call|>', ""),
-        Call("vllm", "gemma4", "<|tool_call>call:f{a:{n:7}}<tool_call|>", "come back as texts"),
         Call("sglang", "gemma4", "<|tool_call>call:f{a:{n:7}}<tool_call|>", ""),
         Call("sglang", "gemma4", "<|tool_call>call:f{a:null}<tool_call|>", "null"),
-        Call("sglang", "gpt-oss", f"to=functions.f<|channel|>commentary json<|message|>{_JSON}", "recipient before"),
         Call("sglang", "interns1", '<|action_start|><|plugin|>\n{"name": "f"}<|action_end|>', "wants a space"),
         Call("vllm", "internlm", '<|action_start|> <|plugin|>\n{"name": "f"}<|action_end|>', "a space between"),
     ],
@@ -379,9 +372,23 @@ def test_what_a_parser_does_not_get_back_is_told_by_the_text_of_the_call(call: C
     assert call.lost in "".join(lost)
 
 
+@pytest.mark.parametrize(
+    ("engine", "parser", "text"),
+    [
+        ("sglang", "gpt-oss", f"to=functions.f<|channel|>commentary json<|message|>{_JSON}"),
+        ("vllm", "kimi_k2", "<|tool_calls_section_begin|><|tool_call_begin|>call_1<|tool_call_argument_begin|>{}"),
+        ("sglang", "kimi_k2", "<|tool_calls_section_begin|><|tool_call_begin|>call_1<|tool_call_argument_begin|>{}"),
+    ],
+)
+def test_what_only_a_history_shows_is_no_loss(engine: str, parser: str, text: str) -> None:
+    known = parsers.named(engine, parser)
+    assert [fault for fault in known.faults if fault.history and re.search(fault.where, text)]
+    assert known.lost(text, streamed=True) == ()
+
+
 # -------------------------------------------------------------------------------------------------- flags
 
-_NO_THOUGHTS = "no reasoning parser of vLLM 0.33.0"
+_NONE = "no reasoning parser of vLLM 0.33.0"
 _R7B = Marks("<|START_THINKING|>", "<|END_THINKING|>", opened=True)
 
 
@@ -408,7 +415,7 @@ _R7B = Marks("<|START_THINKING|>", "<|END_THINKING|>", opened=True)
             "vllm",
             "longcat",
             Marks("<longcat_think>", "</longcat_think>"),
-            f"--enable-auto-tool-choice --tool-call-parser longcat; {_NO_THOUGHTS} reads <longcat_think> … </longcat_think>",
+            f"--enable-auto-tool-choice --tool-call-parser longcat; {_NONE} reads <longcat_think> … </longcat_think>",
         ),
         (
             "vllm",
