@@ -134,7 +134,7 @@ LLAMA3_JSON = Dialect(
     write=written("", "", keys=("name", "parameters"), gap="; "),
     signature=(
         r"""(?:(?<![>\]\[(,\w])(?<!plugin\|>\n)\{|<\|python_(?:tag|start|end)\|>\s*\{)\s*"name":\s*"NAME",\s*"parameters":"""
-        r"""|(?<![>\]\[(,\w])(?<![>\]]\s)(?<!": )(?<!json\n)\{\s*"name":\s*"NAME",\s*"arguments":"""
+        r"""|(?<![>\]\[(,\w])(?<![>\],]\s)(?<!": )(?<!json\n)\{\s*"name":\s*"NAME",\s*"arguments":"""
         r"""|<\|python_tag\|>\s*\{"""
     ),
     bare="{[",
