@@ -49,7 +49,7 @@ def read(text: str, dialect: str, tools: Sequence[Mapping[str, Any]] | None = No
 
 def plain(reply: Reply) -> list[tuple[str, Mapping[str, Any]]]:
     """The calls of a reply without ids."""
-    return [(call.name, call.arguments) for call in reply.calls]
+    return [(call.name, call.arguments) for call in reply.tool_calls]
 
 
 def kinds(reply: Reply) -> list[str]:

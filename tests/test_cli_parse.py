@@ -95,7 +95,8 @@ def test_the_schema_decides_about_raw_arguments(cli: InProcess, output: Path) ->
             [{"name": "f", "input_schema": {"properties": {"zip": {"type": "string"}, "n": {"type": "integer"}}}}]
         )
     )
-    text = "<tool_call>\n<function=f>\n<parameter=zip>\n12\n</parameter>\n<parameter=n>\n12\n</parameter>\n</function>\n</tool_call>"
+    values = "<parameter=zip>\n12\n</parameter>\n<parameter=n>\n12\n</parameter>"
+    text = f"<tool_call>\n<function=f>\n{values}\n</function>\n</tool_call>"
     _, body = parsed(cli, output, text, "--dialect", "qwen3_coder", "--tools", "tools.json")
     assert body["dialect"] == "qwen3-coder"
     assert body["message"]["tool_calls"][0]["arguments"] == {"zip": "12", "n": 12}
@@ -198,7 +199,7 @@ def test_a_missing_file(cli: InProcess) -> None:
 
 def test_the_public_functions() -> None:
     reply = templatelint.parse(HERMES, dialect="hermes", tools=[{"type": "function", "function": {"name": "get_rain"}}])
-    assert [(call.name, call.arguments) for call in reply.calls] == [("get_rain", {"city": "Oslo"})]
+    assert [(call.name, call.arguments) for call in reply.tool_calls] == [("get_rain", {"city": "Oslo"})]
     reader = templatelint.Reader("hermes")
     for character in HERMES:
         reader.feed(character)

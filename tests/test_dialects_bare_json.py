@@ -77,7 +77,7 @@ def test_variants(dialect: str, text: str, calls: list[tuple[str, dict[str, Any]
 )
 def test_json_that_is_no_call_is_content(text: str) -> None:
     reply = read(text, "llama3-json")
-    assert (reply.calls, reply.content, reply.problems) == ((), text, ())
+    assert (reply.tool_calls, reply.content, reply.problems) == ((), text, ())
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_json_that_is_no_call_is_content(text: str) -> None:
 )
 def test_a_call_that_is_cut(text: str, known: list[str] | None) -> None:
     reply = read(text, "llama3-json", None if known is None else tools(*known))
-    assert (reply.calls, reply.content, kinds(reply)) == ((), None, ["cut"])
+    assert (reply.tool_calls, reply.content, kinds(reply)) == ((), None, ["cut"])
     assert reply.problems[0].text == text
 
 
@@ -105,7 +105,7 @@ def test_what_precedes_a_cut_call_is_kept() -> None:
 def test_calls_of_a_builtin_tool_are_no_json() -> None:
     text = '<|python_tag|>brave_search.call(query="x")'
     reply = read(text, "llama3-json")
-    assert (reply.calls, reply.content, kinds(reply)) == ((), text, ["malformed"])
+    assert (reply.tool_calls, reply.content, kinds(reply)) == ((), text, ["malformed"])
 
 
 # ------------------------------------------------------------------------------------------ leaks into text
@@ -135,7 +135,7 @@ def test_what_leaks_into_text_is_read_and_told(text: str, before: str) -> None:
 @pytest.mark.parametrize("text", LEAKS[1:])
 def test_text_like_a_call_of_no_tool_is_text(text: str, known: list[str] | None) -> None:
     reply = read(text, "hermes", None if known is None else tools(*known))
-    assert (reply.calls, reply.content, reply.problems) == ((), text, ())
+    assert (reply.tool_calls, reply.content, reply.problems) == ((), text, ())
 
 
 @pytest.mark.parametrize(
@@ -153,9 +153,9 @@ def test_text_like_a_call_of_no_tool_is_text(text: str, known: list[str] | None)
 def test_other_json_in_text_is_no_fault(text: str) -> None:
     for dialect in ("hermes", "auto", "json-text"):
         reply = read(text, dialect, tools("f"))
-        assert (reply.calls, reply.content, reply.problems) == ((), text, ())
+        assert (reply.tool_calls, reply.content, reply.problems) == ((), text, ())
 
 
 def test_a_leaked_call_that_is_cut() -> None:
     reply = read('Yes.\n```json\n{"name": "f", "arguments": {"a', "hermes", tools("f"))
-    assert (reply.calls, reply.content, kinds(reply)) == ((), "Yes.", ["cut"])
+    assert (reply.tool_calls, reply.content, kinds(reply)) == ((), "Yes.", ["cut"])

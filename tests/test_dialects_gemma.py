@@ -41,7 +41,7 @@ def read(text: str, dialect: str = "gemma4", prefix: str = "") -> Reply:
 @pytest.mark.parametrize("dialect", NAMES)
 def test_what_is_written_is_read(dialect: str, calls: tuple[ToolCall, ...]) -> None:
     reply = read(dialects.get(dialect).write(calls), dialect)
-    assert (reply.calls, reply.content, reply.problems) == (calls, None, ())
+    assert (reply.tool_calls, reply.content, reply.problems) == (calls, None, ())
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_what_is_written_is_read(dialect: str, calls: tuple[ToolCall, ...]) -> N
 )
 def test_variants_of_arguments(inside: str, arguments: dict[str, Any]) -> None:
     reply = read(f"<|tool_call>call:f{inside}<tool_call|>")
-    assert (reply.calls, reply.problems) == ((ToolCall("f", arguments),), ())
+    assert (reply.tool_calls, reply.problems) == ((ToolCall("f", arguments),), ())
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_variants_of_arguments(inside: str, arguments: dict[str, Any]) -> None:
 )
 def test_marks(text: str, calls: int, kinds: list[str]) -> None:
     reply = read(text)
-    assert len(reply.calls) == calls
+    assert len(reply.tool_calls) == calls
     assert [problem.kind for problem in reply.problems] == kinds
     assert (reply.content == text) == (kinds == ["malformed"])
 
@@ -91,11 +91,11 @@ def test_marks(text: str, calls: int, kinds: list[str]) -> None:
 def test_the_thought_channel_is_reasoning() -> None:
     text = "<|channel>thought\nLook <|tool_call>call:f{}<tool_call|>.\n<channel|>Hello<turn|>"
     reply = read(text, prefix="<|turn>model\n")
-    assert (reply.reasoning, reply.content) == ("Look <|tool_call>call:f{}<tool_call|>.", "Hello")
+    assert (reply.reasoning_content, reply.content) == ("Look <|tool_call>call:f{}<tool_call|>.", "Hello")
     opened = read("Look.\n<channel|>Hello", prefix="<|turn>model\n<|channel>thought\n")
-    assert (opened.reasoning, opened.content) == ("Look.", "Hello")
+    assert (opened.reasoning_content, opened.content) == ("Look.", "Hello")
     closed = read("Hello", prefix="<|turn>model\n<|channel>thought\n<channel|>")
-    assert (closed.reasoning, closed.content) == (None, "Hello")
+    assert (closed.reasoning_content, closed.content) == (None, "Hello")
 
 
 def test_depth_is_bounded() -> None:

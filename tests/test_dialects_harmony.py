@@ -22,7 +22,7 @@ FINAL = "<|channel|>final<|message|>Yes."
 def test_what_is_written_is_read(written: str, dialect: str, calls: tuple[ToolCall, ...]) -> None:
     reply = read(dialects.get(written).write(calls), dialect)
     assert plain(reply) == [(call.name, call.arguments) for call in calls]
-    assert (reply.content, reply.reasoning, reply.problems) == (None, None, ())
+    assert (reply.content, reply.reasoning_content, reply.problems) == (None, None, ())
 
 
 @pytest.mark.parametrize("dialect", ["harmony", "harmony-llm-jp"])
@@ -82,7 +82,7 @@ def test_messages(
     text: str, calls: list[tuple[str, dict[str, Any]]], content: str | None, reasoning: str | None
 ) -> None:
     reply = read(text, "harmony", prefix=PROMPT)
-    assert (plain(reply), reply.content, reply.reasoning, reply.problems) == (calls, content, reasoning, ())
+    assert (plain(reply), reply.content, reply.reasoning_content, reply.problems) == (calls, content, reasoning, ())
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_messages(
 )
 def test_what_the_prompt_began(prefix: str, text: str, content: str, reasoning: str | None) -> None:
     reply = read(text, "harmony", prefix=prefix)
-    assert (reply.content, reply.reasoning, reply.problems) == (content, reasoning, ())
+    assert (reply.content, reply.reasoning_content, reply.problems) == (content, reasoning, ())
 
 
 def test_a_call_behind_a_channel_that_the_prompt_began() -> None:
@@ -131,7 +131,7 @@ def test_a_call_behind_a_channel_that_the_prompt_began() -> None:
 def test_faults_before_whole_messages(text: str, content: str, reasoning: str, problem: str, beside: str) -> None:
     start = "" if text.endswith("assistant") else PROMPT
     reply = read(f"{text}{start}{THOUGHT}{PROMPT}{FINAL}", "harmony", prefix=PROMPT)
-    assert (reply.calls, reply.content, reply.reasoning) == ((), content, reasoning)
+    assert (reply.tool_calls, reply.content, reply.reasoning_content) == ((), content, reasoning)
     assert [(found.kind, found.text, found.offset) for found in reply.problems] == [(problem, beside, 0)]
 
 
@@ -149,7 +149,7 @@ def test_faults_before_whole_messages(text: str, content: str, reasoning: str, p
 )
 def test_a_reply_that_ends_inside_of_a_header_or_a_call(text: str, kind: str) -> None:
     reply = read(f"{THOUGHT}{PROMPT}{FINAL}<|end|>{PROMPT if text.startswith(' ') else ''}{text}", "harmony")
-    assert (reply.calls, reply.content, reply.reasoning) == ((), "Yes.", "Hm.")
+    assert (reply.tool_calls, reply.content, reply.reasoning_content) == ((), "Yes.", "Hm.")
     assert kinds(reply) == [kind]
     assert reply.problems[0].text.endswith(text)
     assert reply.complete is (kind != "cut")
@@ -168,4 +168,4 @@ def test_in_another_dialects_reply_calls_are_read() -> None:
 
 def test_nobody_needs_to_name_it() -> None:
     reply = read(f"{THOUGHT}{PROMPT}{CALL}{PROMPT}{FINAL}", "auto", prefix=None)
-    assert (reply.dialect, plain(reply), reply.content, reply.reasoning) == ("harmony", F, "Yes.", "Hm.")
+    assert (reply.dialect, plain(reply), reply.content, reply.reasoning_content) == ("harmony", F, "Yes.", "Hm.")

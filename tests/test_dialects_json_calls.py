@@ -137,7 +137,7 @@ def test_what_stands_beside_calls(dialect: str, text: str, content: str | None, 
 def test_what_is_no_call_stays_in_the_content(body: str) -> None:
     text = f"<tool_call>{body}</tool_call>"
     reply = read(text, "hermes")
-    assert (reply.calls, reply.content, kinds(reply)) == ((), text, ["malformed"])
+    assert (reply.tool_calls, reply.content, kinds(reply)) == ((), text, ["malformed"])
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_a_call_that_nothing_marks_has_arguments() -> None:
 )  # fmt: skip
 def test_thoughts(text: str, reasoning: str, content: str | None) -> None:
     reply = read(text, "hermes", prefix=None)
-    assert (plain(reply), reply.reasoning, reply.content) == (F, reasoning, content)
+    assert (plain(reply), reply.reasoning_content, reply.content) == (F, reasoning, content)
 
 
 def test_a_call_of_no_tool_is_told() -> None:

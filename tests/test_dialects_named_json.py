@@ -103,7 +103,7 @@ def test_variants(dialect: str, text: str, calls: list[tuple[str, dict[str, Any]
     ],
 )
 def test_ids(dialect: str, text: str, identifier: str | None) -> None:
-    assert [call.id for call in read(text, dialect).calls] == [identifier]
+    assert [call.id for call in read(text, dialect).tool_calls] == [identifier]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_ids(dialect: str, text: str, identifier: str | None) -> None:
 )  # fmt: skip
 def test_what_stands_beside_calls(dialect: str, text: str, content: str | None, problems: list[str]) -> None:
     reply = read(text, dialect)
-    assert ([call.name for call in reply.calls], reply.content, kinds(reply)) == (["f"], content, problems)
+    assert ([call.name for call in reply.tool_calls], reply.content, kinds(reply)) == (["f"], content, problems)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_what_stands_beside_calls(dialect: str, text: str, content: str | None, 
 )
 def test_what_is_no_call_stays_in_the_content(dialect: str, text: str) -> None:
     reply = read(text, dialect)
-    assert (reply.calls, reply.content) == ((), text)
+    assert (reply.tool_calls, reply.content) == ((), text)
     assert set(kinds(reply)) == {"malformed"}
 
 
@@ -169,7 +169,7 @@ def test_what_is_no_call_stays_in_the_content(dialect: str, text: str) -> None:
 )
 def test_a_reply_that_ends_inside_a_call(dialect: str, text: str, begun: str) -> None:
     reply = read(text, dialect)
-    assert (reply.calls, reply.content, kinds(reply)) == ((), None, ["cut"])
+    assert (reply.tool_calls, reply.content, kinds(reply)) == ((), None, ["cut"])
     assert reply.problems[0].text == begun
 
 
@@ -181,13 +181,13 @@ def test_what_is_whole_before_a_cut_call_is_kept() -> None:
 @pytest.mark.parametrize("known", [True, False])
 def test_an_id_without_a_number_names_a_function_only_if_there_is_one(known: bool) -> None:
     text = f"{KIMI}{KIMI_CALL.replace('functions.f:0', 'f')}{KIMI_END}"
-    assert bool(read(text, "kimi-k2", tools("f" if known else "g")).calls) is known
+    assert bool(read(text, "kimi-k2", tools("f" if known else "g")).tool_calls) is known
 
 
 @pytest.mark.parametrize("text", ["all", "Hello", "Hello\n", "Hello\nyou", 'Hello\n"you"', ">>> print(1)", "1\n{}"])
 def test_words_are_no_recipients(text: str) -> None:
     reply = read(text, "functionary-v3.2")
-    assert (reply.calls, reply.problems) == ((), ())
+    assert (reply.tool_calls, reply.problems) == ((), ())
     assert (reply.content or "").strip() == text.strip()
 
 
@@ -209,4 +209,4 @@ def test_without_a_mark_a_recipient_is_a_tool() -> None:
 )
 def test_thoughts(dialect: str, text: str, reasoning: str, content: str) -> None:
     reply = read(text, dialect)
-    assert (reply.reasoning, reply.content) == (reasoning, content)
+    assert (reply.reasoning_content, reply.content) == (reasoning, content)

@@ -46,7 +46,7 @@ def read(text: str, dialect: str, **more: Any) -> Reply:
 @pytest.mark.parametrize("dialect", NAMES)
 def test_what_is_written_is_read(dialect: str, calls: tuple[ToolCall, ...]) -> None:
     reply = read(dialects.get(dialect).write(calls), dialect)
-    assert (reply.calls, reply.content, reply.problems) == (calls, None, ())
+    assert (reply.tool_calls, reply.content, reply.problems) == (calls, None, ())
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_is_written_is_read(dialect: str, calls: tuple[ToolCall, ...]) -> N
     ],
 )  # fmt: skip
 def test_variants(dialect: str, text: str, calls: list[ToolCall]) -> None:
-    assert list(read(text, dialect).calls) == calls
+    assert list(read(text, dialect).tool_calls) == calls
 
 
 @pytest.mark.parametrize(
@@ -103,13 +103,13 @@ def test_variants(dialect: str, text: str, calls: list[ToolCall]) -> None:
 )
 def test_what_is_no_call_stays_text(text: str) -> None:
     reply = read(text, "pythonic")
-    assert (reply.calls, reply.content) == ((), text)
+    assert (reply.tool_calls, reply.content) == ((), text)
 
 
 @pytest.mark.parametrize("text", ["[f(a=1), g(b=", "[f(a=1)", "[f(a='x", "[f(a=[1, {'k': ", "[f(a", "[f", "[f(a=1, "])
 def test_a_list_that_is_cut_is_no_call(text: str) -> None:
     reply = read(text, "pythonic")
-    assert (reply.calls, reply.content) == ((), None)
+    assert (reply.tool_calls, reply.content) == ((), None)
     assert [(problem.kind, problem.text) for problem in reply.problems] == [("cut", text)]
 
 
@@ -121,13 +121,13 @@ def test_a_cut_name_is_that_of_a_call_only_where_there_is_such_a_tool() -> None:
 
 def test_calls_before_a_cut_one_count_where_each_stands_alone() -> None:
     reply = read("<function_calls>f(a=1)\ng(b='", "olmo3")
-    assert reply.calls == (ToolCall("f", {"a": 1}),)
+    assert reply.tool_calls == (ToolCall("f", {"a": 1}),)
     assert [(problem.kind, problem.text) for problem in reply.problems] == [("cut", "\ng(b='")]
 
 
 def test_prose_behind_calls_is_content() -> None:
     reply = read("<function_calls>f(a=1)\nLet me see (soon).", "olmo3")
-    assert (reply.calls, reply.content) == ((ToolCall("f", {"a": 1}),), "Let me see (soon).")
+    assert (reply.tool_calls, reply.content) == ((ToolCall("f", {"a": 1}),), "Let me see (soon).")
     assert [problem.kind for problem in reply.problems] == ["unclosed"]
 
 
@@ -166,9 +166,9 @@ def test_what_is_no_literal(text: str) -> None:
 
 def test_depth_is_bounded() -> None:
     deep = "[" * 100_000 + "]" * 100_000
-    assert read(f"[f(a={deep[:40]}", "pythonic").calls == ()
+    assert read(f"[f(a={deep[:40]}", "pythonic").tool_calls == ()
     reply = parse(f"[f(a={deep})]", "pythonic", prefix="")
-    assert (reply.calls, reply.content) == ((), f"[f(a={deep})]")
+    assert (reply.tool_calls, reply.content) == ((), f"[f(a={deep})]")
 
 
 @pytest.mark.parametrize("dialect", NAMES)

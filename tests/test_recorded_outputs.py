@@ -88,13 +88,13 @@ def in_pieces(pieces: Iterator[str], output: Fixture) -> Reply:
 
 def is_as_recorded(output: Fixture, reply: Reply) -> bool:
     if output.expected is not None:
-        calls = tuple(ParsedToolCall(call.name, json.dumps(call.arguments)) for call in reply.calls)
-        found = ParseResult(content=reply.content, reasoning_content=reply.reasoning, tool_calls=calls)
+        calls = tuple(ParsedToolCall(call.name, json.dumps(call.arguments)) for call in reply.tool_calls)
+        found = ParseResult(content=reply.content, reasoning_content=reply.reasoning_content, tool_calls=calls)
         return compare(expected_as_result(output.expected), found) is Status.PASS
     assert output.expected_error is not None
     passed_on = reply.content == output.raw_output
     return not (
-        reply.calls or reply.complete or (passed_on and "content_passthrough" not in output.expected_error.accept)
+        reply.tool_calls or reply.complete or (passed_on and "content_passthrough" not in output.expected_error.accept)
     )
 
 
@@ -162,8 +162,8 @@ def test_a_cut_output_has_no_call_that_the_whole_does_not_begin_with(family: str
         text = output.raw_output[: chance.randrange(len(output.raw_output) + 1)]
         reply = parse(text, *arguments(output))
         assert in_pieces(random_pieces(text, chance), output) == reply, (output.id, text)
-        whole = parse(output.raw_output, *arguments(output)).calls
-        assert reply.calls == whole[: len(reply.calls)], (output.id, text)
+        whole = parse(output.raw_output, *arguments(output)).tool_calls
+        assert reply.tool_calls == whole[: len(reply.tool_calls)], (output.id, text)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -174,7 +174,7 @@ def test_of_a_damaged_output_nothing_is_read_that_does_not_stand_there(family: s
             text = damage(text, chance)
         reply = parse(text, *arguments(output))
         assert in_pieces(random_pieces(text, chance), output) == reply, (output.id, text)
-        assert list(invented(text, reply.calls)) == [], (output.id, text)
+        assert list(invented(text, reply.tool_calls)) == [], (output.id, text)
 
 
 ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")

@@ -191,8 +191,10 @@ def _object(reply: Reply) -> dict[str, Any]:
         "dialect": reply.dialect,
         "message": {
             "content": reply.content,
-            "reasoning_content": reply.reasoning,
-            "tool_calls": [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in reply.calls],
+            "reasoning_content": reply.reasoning_content,
+            "tool_calls": [
+                {"id": call.id, "name": call.name, "arguments": call.arguments} for call in reply.tool_calls
+            ],
         },
         "complete": reply.complete,
         "problems": [
@@ -214,11 +216,11 @@ def _shown(session: Session, reply: Reply) -> Iterator[str]:
         return session.paint(f"{label:<{_PAD}}", "cyan")
 
     yield f"{head('dialect')}{reply.dialect}\n"
-    for label, text in (("reasoning", reply.reasoning), ("content", reply.content)):
+    for label, text in (("reasoning", reply.reasoning_content), ("content", reply.content)):
         if text is not None:
             block = visible_block(text).rstrip("\n").replace("\n", "\n" + " " * _PAD)
             yield f"{head(label)}{block}\n"
-    for call in reply.calls:
+    for call in reply.tool_calls:
         identifier = f"  {session.paint(f'id {visible(call.id)}', 'dim')}" if call.id else ""
         arguments = visible(json.dumps(call.arguments, ensure_ascii=False))
         yield f"{head('call')}{session.paint(visible(call.name), 'bold')} {arguments}{identifier}\n"

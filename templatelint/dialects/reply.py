@@ -48,15 +48,15 @@ class Reply:
     Attributes:
         dialect: the one that it was read in.
         content: what is said to the user, without whitespace around calls and reasoning; None for nothing.
-        reasoning: what the model thought; None for nothing.
-        calls: in their order.
+        reasoning_content: what the model thought; None for nothing.
+        tool_calls: in their order.
         problems: in the order in which they were found.
     """
 
     dialect: str
     content: str | None
-    reasoning: str | None
-    calls: tuple[ToolCall, ...]
+    reasoning_content: str | None
+    tool_calls: tuple[ToolCall, ...]
     problems: tuple[Problem, ...] = ()
 
     @property

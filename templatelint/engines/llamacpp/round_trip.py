@@ -264,7 +264,8 @@ class _Trip:
         if [call.name for call in parsed.calls] != [call.name for call in sent.calls]:
             return "wrong_calls"
         if not all(
-            same_arguments(ours.arguments, theirs.arguments) for ours, theirs in zip(parsed.calls, sent.calls, strict=True)
+            same_arguments(ours.arguments, theirs.arguments)
+            for ours, theirs in zip(parsed.calls, sent.calls, strict=True)
         ):
             return "wrong_args"
         return "ok" if parsed.content.strip() == sent.text.strip() else "ok_extra_content"
