@@ -16,9 +16,9 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from templatelint.cases import clock, get, to_form
-from templatelint.dialects.inferred import inferred
-from templatelint.dialects.json_calls import call_of
 from templatelint.dialects.recognition import difference, recognise
+from templatelint.dialects.serving.inferred import inferred
+from templatelint.dialects.syntaxes.json_calls import call_of
 from templatelint.engines import transformers
 from templatelint.model import Origin, RenderError, Template, Tokenizer
 from templatelint.reading import positions, region

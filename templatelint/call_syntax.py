@@ -117,7 +117,7 @@ def _read(view: View) -> CallSyntax:
 
 def calls_of(case: Case) -> tuple[ToolCall, ...]:
     """The calls of the first message of a case that has some, as data."""
-    from templatelint.dialects.json_calls import call_of
+    from templatelint.dialects.syntaxes.json_calls import call_of
 
     return next(
         (tuple(map(call_of, message["tool_calls"])) for message in case.request.messages if message.get("tool_calls")),

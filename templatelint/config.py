@@ -238,7 +238,7 @@ def _check(path: Path, name: str, key: _Key, value: object) -> None:
     if key is _RULES:
         _check_rules(path, words)
     elif key is _PARSERS:
-        from templatelint.dialects.parsers import launched
+        from templatelint.dialects.serving.parsers import launched
 
         launched(words, f'{_shown(path)}: "{name}": ')
     elif key.known is not None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from templatelint.call_syntax import CallSyntax
     from templatelint.capabilities import Capabilities
     from templatelint.contract import Term
-    from templatelint.dialects.flags import Flags
+    from templatelint.dialects.serving.flags import Flags
     from templatelint.engines import Engine
     from templatelint.model import Model, Tokenizer
 
@@ -134,7 +134,7 @@ def _flags(
     own: Mapping[str, OwnFacts],
 ) -> Mapping[str, Flags]:
     """How to launch each engine; those of which nothing is known are left out."""
-    from templatelint.dialects.flags import Known, flags
+    from templatelint.dialects.serving.flags import Known, flags
 
     source = "\n".join(template.source for template in model.templates)
     told = {}

@@ -6,9 +6,9 @@ import pytest
 from replies import TRICKY, TWO, kinds, plain, read, tools
 
 from templatelint import dialects
-from templatelint.dialects.json_calls import call_of
 from templatelint.dialects.reply import ToolCall
 from templatelint.dialects.stream import Malformed
+from templatelint.dialects.syntaxes.json_calls import call_of
 
 NAMES = (
     "hermes",

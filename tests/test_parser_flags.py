@@ -9,9 +9,9 @@ from typing import NamedTuple
 import pytest
 
 from templatelint import dialects
-from templatelint.dialects import parsers
-from templatelint.dialects.flags import Flags, Known, flags
-from templatelint.dialects.inferred import inferred
+from templatelint.dialects.serving import parsers
+from templatelint.dialects.serving.flags import Flags, Known, flags
+from templatelint.dialects.serving.inferred import inferred
 from templatelint.errors import TemplatelintError
 
 

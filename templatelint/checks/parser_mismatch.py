@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from templatelint.call_syntax import CallSyntax
-    from templatelint.dialects.parsers import ToolParser
+    from templatelint.dialects.serving.parsers import ToolParser
     from templatelint.engines.read_back import ReadBack
     from templatelint.model import Impact
     from templatelint.view import View
@@ -95,7 +95,7 @@ def _handler(view: View) -> str:
 
 def _launched(view: View) -> Iterator[Fault]:
     """The parser that the user names, or else the one that fits best."""
-    from templatelint.dialects import parsers
+    from templatelint.dialects.serving import parsers
 
     syntax = call_syntax.of(view)
     if syntax.dialect is None:

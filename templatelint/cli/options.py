@@ -193,7 +193,7 @@ def _parsers(ctx: click.Context, param: click.Parameter, values: Iterable[str]) 
     words = split(ctx, param, values)
     if not words:
         return ()
-    from templatelint.dialects.parsers import launched
+    from templatelint.dialects.serving.parsers import launched
 
     return launched(words, f"{param.opts[-1]} ")
 

@@ -88,7 +88,9 @@ AUTO = "auto"
 
 @cache
 def get(name: str) -> Dialect:
-    """The dialect of that name or alias, `_` and `-` being the same.
+    """The dialect of that name, of an alias, or that a parser of vLLM or SGLang of that name reads.
+
+    `_` and `-` are the same.
 
     Raises:
         TemplatelintError: there is none.
@@ -101,6 +103,11 @@ def get(name: str) -> Dialect:
     for dialect in every():
         if wanted in map(_folded, dialect.aliases):
             return dialect
+    from templatelint.dialects.serving.parsers import aliases
+
+    for parser, meant in aliases().items():
+        if _folded(parser) == wanted:
+            return get(meant)
     raise unknown("dialect", name, (*NAMES, AUTO))
 
 
@@ -120,7 +127,7 @@ def standing_in(text: str) -> Iterator[Dialect]:
 
 def _dialect(module: str, name: str) -> Dialect:
     found: Dialect = getattr(
-        import_module(f"templatelint.dialects.{module}"), name.upper().replace("-", "_").replace(".", "_")
+        import_module(f"templatelint.dialects.syntaxes.{module}"), name.upper().replace("-", "_").replace(".", "_")
     )
     return found
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from templatelint.dialects.checked import checked
 from templatelint.dialects.dialect import Dialect, Reading
-from templatelint.dialects.json_calls import dump
 from templatelint.dialects.reply import ToolCall
 from templatelint.dialects.stream import Cut, Malformed, Step, Stream, extent_of
-from templatelint.dialects.tag_reader import between, function, nowhere, reader
-from templatelint.dialects.tags import Tags, attributed, enclosed
+from templatelint.dialects.syntaxes.checked import checked
+from templatelint.dialects.syntaxes.json_calls import dump
+from templatelint.dialects.syntaxes.tag_reader import between, function, nowhere, reader
+from templatelint.dialects.syntaxes.tags import Tags, attributed, enclosed
 from templatelint.dialects.tools import kinds_of, value_of
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from templatelint.dialects import python_literals
 from templatelint.dialects.dialect import Dialect, ReadCalls, Reading, WriteCalls
-from templatelint.dialects.json_calls import calls_of
 from templatelint.dialects.reply import ToolCall
 from templatelint.dialects.stream import Cut, Malformed, Step, extent_of
+from templatelint.dialects.syntaxes.json_calls import calls_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

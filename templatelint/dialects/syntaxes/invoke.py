@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from templatelint.dialects.dialect import Dialect
-from templatelint.dialects.tag_reader import reader
-from templatelint.dialects.tag_writer import Layout, writer
-from templatelint.dialects.tags import Tags, attributed
+from templatelint.dialects.syntaxes.tag_reader import reader
+from templatelint.dialects.syntaxes.tag_writer import Layout, writer
+from templatelint.dialects.syntaxes.tags import Tags, attributed
 
 
 def invokes(prefix: str, section: str) -> Tags:

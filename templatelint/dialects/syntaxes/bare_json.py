@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from templatelint.dialects.dialect import Dialect, Reading
-from templatelint.dialects.json_calls import calls_of, rows, value, written, written_array
 from templatelint.dialects.stream import Cut, Malformed, Step
+from templatelint.dialects.syntaxes.json_calls import calls_of, rows, value, written, written_array
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

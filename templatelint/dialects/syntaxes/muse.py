@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from templatelint.dialects.dialect import Dialect, Speech
-from templatelint.dialects.invoke import invokes
 from templatelint.dialects.stream import Cut, Malformed
-from templatelint.dialects.tag_reader import reader
-from templatelint.dialects.tag_writer import Layout, writer
-from templatelint.dialects.tags import name_extent
+from templatelint.dialects.syntaxes.invoke import invokes
+from templatelint.dialects.syntaxes.tag_reader import reader
+from templatelint.dialects.syntaxes.tag_writer import Layout, writer
+from templatelint.dialects.syntaxes.tags import name_extent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

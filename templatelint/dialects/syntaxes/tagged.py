@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from templatelint.dialects.dialect import Dialect
-from templatelint.dialects.tag_reader import reader
-from templatelint.dialects.tag_writer import Layout, writer
-from templatelint.dialects.tags import Tags, enclosed, labelled, leading
+from templatelint.dialects.syntaxes.tag_reader import reader
+from templatelint.dialects.syntaxes.tag_writer import Layout, writer
+from templatelint.dialects.syntaxes.tags import Tags, enclosed, labelled, leading
 
 if TYPE_CHECKING:
     from templatelint.dialects.dialect import Reading

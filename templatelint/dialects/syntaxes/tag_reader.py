@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from templatelint.dialects.json_calls import arguments_of, call_of, calls_of
 from templatelint.dialects.reply import ToolCall
 from templatelint.dialects.stream import Cut, Malformed, Step, Stream
-from templatelint.dialects.tags import Opened, Tags, name_extent
+from templatelint.dialects.syntaxes.json_calls import arguments_of, call_of, calls_of
+from templatelint.dialects.syntaxes.tags import Opened, Tags, name_extent
 from templatelint.dialects.tools import literal
 
 if TYPE_CHECKING:

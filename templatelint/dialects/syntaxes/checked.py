@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from templatelint.dialects.dialect import ReadCalls, Reading, WriteCalls
-from templatelint.dialects.json_calls import dump
 from templatelint.dialects.stream import Cut, Malformed, Stream
+from templatelint.dialects.syntaxes.json_calls import dump
 from templatelint.dialects.tools import Tools, kind_of
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from templatelint.dialects.dialect import Dialect, Reading, Speech
-from templatelint.dialects.json_calls import dump, is_name, named
-from templatelint.dialects.named_json import arguments
 from templatelint.dialects.reply import Problem, ToolCall
 from templatelint.dialects.stream import Cut, Malformed, Step, Stream, extent_of
+from templatelint.dialects.syntaxes.json_calls import dump, is_name, named
+from templatelint.dialects.syntaxes.named_json import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

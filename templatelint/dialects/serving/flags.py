@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from templatelint.dialects.parsers import for_dialect, for_reasoning, load
+from templatelint.dialects.serving.parsers import for_dialect, for_reasoning, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from templatelint.dialects.parsers import Marks, Parsers
+    from templatelint.dialects.serving.parsers import Marks, Parsers
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def _needed(name: str, vocabulary: tuple[str, ...], needs: tuple[str, ...]) -> I
 
 def _mlx_lm(engine: str, replies: _Replies) -> Flags:
     """The parser comes from the template's text, or from the tokenizer's configuration."""
-    from templatelint.dialects.inferred import inferred
+    from templatelint.dialects.serving.inferred import inferred
 
     if replies.dialect is None:
         return Flags(engine)

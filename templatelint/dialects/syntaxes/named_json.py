@@ -8,9 +8,9 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from templatelint.dialects.dialect import Dialect, ReadCalls, Reading, WriteCalls
-from templatelint.dialects.json_calls import arguments_of, dump, is_name, named, rows, value
 from templatelint.dialects.reply import ToolCall
 from templatelint.dialects.stream import Cut, Malformed, Step, Stream, extent_of
+from templatelint.dialects.syntaxes.json_calls import arguments_of, dump, is_name, named, rows, value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from templatelint.dialects.checked import checked
-from templatelint.dialects.json_calls import dump
-from templatelint.dialects.tag_reader import reader
+from templatelint.dialects.syntaxes.checked import checked
+from templatelint.dialects.syntaxes.json_calls import dump
+from templatelint.dialects.syntaxes.tag_reader import reader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from templatelint.dialects.dialect import WriteCalls
     from templatelint.dialects.reply import ToolCall
-    from templatelint.dialects.tags import Tags
+    from templatelint.dialects.syntaxes.tags import Tags
 
 
 @dataclass(frozen=True, slots=True)

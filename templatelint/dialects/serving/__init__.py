@@ -1,0 +1,1 @@
+"""What engines read replies with: the parsers that they register, and the flags that choose among them."""
