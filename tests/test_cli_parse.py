@@ -161,6 +161,23 @@ def test_a_bad_line_does_not_stop_the_others(cli: InProcess, output: Path) -> No
     ]
 
 
+def test_an_id_that_json_does_not_have(cli: InProcess, output: Path) -> None:
+    output.write_text('{"id": NaN, "text": "x"}')
+    ran = cli("parse", "output.txt", "--output-format", "jsonl")
+    answer = json.loads(ran.out, parse_constant=lambda word: pytest.fail(word))
+    assert (ran.code, answer["id"]) == (2, None)
+
+
+def test_standard_input_twice(cli: InProcess) -> None:
+    ran = cli("parse", "-", "--template", "-")
+    assert (ran.code, ran.err.splitlines()[0]) == (2, "error: stdin is asked for twice")
+
+
+def test_a_byte_order_mark_is_no_content(cli: InProcess, output: Path) -> None:
+    _, body = parsed(cli, output, f"\ufeff{HERMES}", "--dialect", "hermes")
+    assert body["message"] == message(None, OSLO)
+
+
 def test_for_people(cli: InProcess, output: Path) -> None:
     output.write_text(f"<think>\nHm.\n</think>\n\nLet me look.\n{HERMES}\n<tool_call>\n{{")
     ran = cli("parse", "output.txt", "--dialect", "hermes")

@@ -10,11 +10,13 @@ import click
 from templatelint.cli import CLEAN, FINDINGS, NO_ANSWER
 from templatelint.cli.group import Command
 from templatelint.cli.options import Session, common
+from templatelint.dialects import NAMES
 from templatelint.errors import TemplatelintError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from templatelint.call_syntax import CallSyntax
     from templatelint.dialects.reply import Reply
 
 _TEXT = "give a file with what the model wrote, special tokens as text, or pipe it in"
@@ -29,7 +31,11 @@ _LINES = 'give one object a line: {"id": "1", "text": "<tool_call>...", "dialect
     ),
 )
 @click.argument("file", metavar="[FILE|-]", default="-")
-@click.option("--dialect", metavar="NAME", help="The syntax of the calls.  [default: whichever occurs]")
+@click.option(
+    "--dialect",
+    metavar="NAME",
+    help=f"The syntax of the calls: {', '.join(sorted(NAMES))}.  [default: whichever occurs]",
+)
 @click.option("--template", metavar="REF", help="Take dialect and prefix from this model's template.")
 @click.option("--tools", metavar="FILE", help="Tool definitions in OpenAI, Anthropic or MCP form: types of arguments.")
 @click.option("--prefix", metavar="TEXT", help="The generation prompt, or its end: what it already opened.")
@@ -42,7 +48,7 @@ def command(session: Session, file: str, **given: str | None) -> int:
     """
     from templatelint import traffic
 
-    if file == "-" and given["tools"] == "-":
+    if (file, given["tools"], (given["template"] or "").partition("#")[0]).count("-") > 1:
         raise TemplatelintError("stdin is asked for twice", help="give one of the two as a file")
     defaults = _Defaults(
         dialect=given["dialect"],
@@ -56,7 +62,7 @@ def command(session: Session, file: str, **given: str | None) -> int:
         codes: list[int] = []
         session.write(_lines(traffic.read_text(file, "JSON lines", _LINES), manners, codes))
         return max(codes, default=CLEAN)
-    reply = manners.of({}).read(traffic.read_text(file, "a model's output", _TEXT))
+    reply = manners.of({}).read(traffic.read_text(file, "a model's output", _TEXT).removeprefix("\ufeff"))
     if session.output_format == "json":
         import json
 
@@ -137,8 +143,15 @@ class _Manners:
                 unknown = "the calls that the template renders fit no known dialect"
                 reason = syntax.why or (unknown if syntax.rendered else "the template renders no tool calls")
                 raise TemplatelintError(f"{ref}: {reason}", help="name one with --dialect")
-            self._templates[ref] = syntax.dialect, syntax.cue
+            self._templates[ref] = syntax.dialect, _prefix(syntax)
         return self._templates[ref]
+
+
+def _prefix(syntax: CallSyntax) -> str | None:
+    """The generation prompt; None where it holds a closed thought, which requests may switch to an open one."""
+    reasoning = syntax.reasoning
+    closed = reasoning is not None and reasoning.start in (syntax.cue or "") and not reasoning.opened
+    return None if closed else syntax.cue
 
 
 def _text(line: Mapping[str, Any], name: str, where: str) -> str | None:
@@ -161,7 +174,7 @@ def _lines(text: str, manners: _Manners, codes: list[int]) -> Iterator[str]:
         name: Any = None
         try:
             body = _parsed(line, number)
-            name = body.get("id")
+            name = _id(body, f"line {number}")
             answer, code = _answer(body, manners, f"line {number}")
         except TemplatelintError as error:
             answer, code = {"error": {"message": error.message, "help": error.help}}, NO_ANSWER
@@ -176,6 +189,17 @@ def _parsed(line: str, number: int) -> Mapping[str, Any]:
     if not isinstance(body, dict):
         raise TemplatelintError(f"line {number} is no object", help=_LINES)
     return body
+
+
+def _id(body: Mapping[str, Any], where: str) -> Any:
+    """The id, of whatever type; Python reads NaN and Infinity, and nobody else could read them in the answer."""
+    import json
+
+    try:
+        json.dumps(body.get("id"), allow_nan=False)
+    except ValueError as error:
+        raise TemplatelintError(f"{where}: id holds a number that JSON has not", help=_LINES) from error
+    return body.get("id")
 
 
 def _answer(body: Mapping[str, Any], manners: _Manners, where: str) -> tuple[Mapping[str, Any], int]:
