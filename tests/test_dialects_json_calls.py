@@ -201,3 +201,10 @@ def test_a_call_of_no_tool_is_told() -> None:
 )
 def test_aliases(name: str, alias: str) -> None:
     assert dialects.get(alias).name == name
+
+
+@pytest.mark.parametrize("dialect", NAMES)
+def test_lines_may_end_in_two_characters(dialect: str) -> None:
+    calls = [ToolCall("f", {"a": 1}), ToolCall("f", {"a": "x"})]
+    reply = read(dialects.get(dialect).write(calls).replace("\n", "\r\n"), dialect, tools("f"))
+    assert (plain(reply), reply.content, reply.problems) == ([(c.name, c.arguments) for c in calls], None, ())

@@ -210,3 +210,10 @@ def test_without_a_mark_a_recipient_is_a_tool() -> None:
 def test_thoughts(dialect: str, text: str, reasoning: str, content: str) -> None:
     reply = read(text, dialect)
     assert (reply.reasoning_content, reply.content) == (reasoning, content)
+
+
+@pytest.mark.parametrize("dialect", NAMES)
+def test_lines_may_end_in_two_characters(dialect: str) -> None:
+    calls = [ToolCall("f", {"a": 1}), ToolCall("f", {"a": "x"})]
+    reply = read(dialects.get(dialect).write(calls).replace("\n", "\r\n"), dialect, tools("f"))
+    assert (plain(reply), reply.content, reply.problems) == ([(c.name, c.arguments) for c in calls], None, ())

@@ -306,3 +306,28 @@ def test_marks_by_the_thousand_are_no_calls_and_no_text_is_lost(text: str, own: 
     assert not reply.tool_calls
     lost = "".join(problem.text for problem in reply.problems)
     assert len((reply.content or "") + lost) >= len(text.strip())
+
+
+@pytest.mark.parametrize("before", ["", "Let me see.\r\n"])
+@pytest.mark.parametrize("dialect", NAMES)
+def test_lines_may_end_in_two_characters(dialect: str, before: str) -> None:
+    if dialect == "muse":
+        before = ""  # text before a message without its beginning
+    text = before + dialects.get(dialect).write([PARIS, PARIS3]).replace("\n", "\r\n")
+    reply = read(text, dialect, WEATHER)
+    assert (reply.tool_calls, reply.content, reply.problems) == ((PARIS, PARIS3), before.strip() or None, ())
+
+
+@pytest.mark.parametrize(
+    ("value", "city"),
+    [
+        ("\r\nOslo\r\n", "Oslo"),
+        ("\r\n\r\nOslo\r\n\r\n", "\r\nOslo\r\n"),
+        ("\nOslo\r\n", "Oslo\r"),
+        ("Oslo\r\n", "Oslo"),
+        ("Oslo", "Oslo"),
+    ],
+)
+def test_one_end_of_a_line_around_a_value_is_layout(value: str, city: str) -> None:
+    text = f"<tool_call><function=get_weather><parameter=city>{value}</parameter></function></tool_call>"
+    assert read(text, "qwen3-coder", WEATHER).tool_calls == (ToolCall("get_weather", {"city": city}),)

@@ -342,8 +342,8 @@ NEMOTRON_NANO_V2 = Dialect(
 )
 COMMAND_R = Dialect(
     name="command-r",
-    openings=("Action:```json", "Action: ```json", "Action:\n```json"),
-    read=marked({f"Action:{gap}```json": ("```",) for gap in ("", " ", "\n")}),
+    openings=("Action:```json", "Action: ```json", "Action:\n```json", "Action:\r\n```json"),
+    read=marked({f"Action:{gap}```json": ("```",) for gap in ("", " ", "\n", "\r\n")}),
     write=written_array("Action: ```json\n", "\n```", keys=("tool_name", "parameters")),
     signature=r"Action:\s*```json\s*\[",
     dropped=("<|END_OF_TURN_TOKEN|>",),

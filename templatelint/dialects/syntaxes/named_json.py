@@ -210,7 +210,9 @@ def _mistral(reading: Reading) -> Step[None]:
         yield from _read_name(reading, parts)
         if (yield from stream.accept("[CALL_ID]")) is not None:
             yield from _read_id(reading, parts)
-        if (yield from stream.accept("[ARGS]")) is None and (yield from stream.starts("{", " ", "\n")) is None:
+        if (yield from stream.accept("[ARGS]")) is None and (
+            yield from stream.starts("{", " ", "\n", "\r", "\t")
+        ) is None:
             yield from stream.expect("[ARGS]", "[CALL_ID]")
         reading.emit(ToolCall(parts.name, (yield from arguments(stream)), parts.id))
         behind = stream.at
@@ -226,7 +228,7 @@ def _functionary_v3_2(reading: Reading) -> Step[None]:
     """Read a recipient, a newline and JSON; the generation prompt has the mark before the first recipient."""
     stream = reading.stream
     marked = yield from stream.accept(">>>")
-    if marked is None and reading.own and (yield from stream.accept("all\n")) is not None:
+    if marked is None and reading.own and (yield from stream.accept("all\n", "all\r\n")) is not None:
         reading.empty = True
         return
     while True:
@@ -236,7 +238,7 @@ def _functionary_v3_2(reading: Reading) -> Step[None]:
         if doubtful and not (reading.tools.given and reading.tools.known(parts.name)):
             raise Malformed("a call of a function that is not among the tools")
         try:
-            yield from stream.expect("\n")
+            yield from stream.expect("\n", "\r\n")
             yield from stream.blanks()
             yield from stream.expect("{")
         except Cut as error:
@@ -247,7 +249,9 @@ def _functionary_v3_2(reading: Reading) -> Step[None]:
         reading.emit(ToolCall(parts.name, (yield from arguments(stream))))
         behind = stream.at
         yield from stream.blanks()
-        if (yield from stream.starts(">>>all\n")) is not None or (yield from stream.accept(">>>")) is None:
+        if (yield from stream.starts(">>>all\n", ">>>all\r\n")) is not None or (
+            yield from stream.accept(">>>")
+        ) is None:
             stream.at = behind
             return
 
@@ -419,7 +423,7 @@ FUNCTIONARY_V3_2 = Dialect(
     signature=r">>>NAME\n\s*[{\"]",
     bare=string.ascii_letters + "_",
     loose=(">>>",),
-    dropped=(">>>all\n", "<|eot_id|>"),
+    dropped=(">>>all\n", ">>>all\r\n", "<|eot_id|>"),
     aliases=("functionary",),
 )
 SOLAR_OPEN = Dialect(

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     ReadCall: TypeAlias = Callable[[Reading, Tags, bool], Step[None]]
 
 
+_NEWLINES = ("\r\n", "\n")
+
+
 def reader(tags: Tags, read_call: ReadCall | None = None) -> ReadCalls:
     """A reader of blocks: a section of calls, or one call without.
 
@@ -269,9 +272,16 @@ class _Arguments:
         return opened.name != key and opened.name not in self._found and (not known or opened.name in known)
 
     def _unpadded(self, raw: str, *, closed: bool) -> str:
-        padding = self._tags.padding
-        raw = raw.removeprefix(padding)
-        return raw.removesuffix(padding if closed else padding or "\n")
+        if self._tags.padding:
+            before = next(filter(raw.startswith, _NEWLINES), "")
+            raw = raw.removeprefix(before)
+        else:
+            before = ""
+        if closed and not self._tags.padding:
+            return raw
+        # A value that stands between lines that end in one way ends before an end of that way.
+        ends = (before,) if before else _NEWLINES
+        return raw.removesuffix(next(filter(raw.endswith, ends), ""))
 
 
 def nowhere(_: str) -> None:

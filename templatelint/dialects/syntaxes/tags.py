@@ -62,7 +62,7 @@ class Tags:
         argument_end: the mark behind its value.
         sections: pairs of marks that may stand around calls.
         fillers: marks that may stand before and behind a call and say nothing.
-        padding: what stands on both sides of a value and is not part of it.
+        padding: the end of a line that stands on both sides of a value and is not part of it; empty for none.
         verbatim: a pair of marks that a value may stand in.
         json_arguments: a JSON object may take the place of the arguments.
         json_calls: a JSON object may take the place of a call.
