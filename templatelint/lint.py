@@ -19,6 +19,7 @@ from templatelint.model import (
     Finding,
     Model,
     NotRun,
+    Observation,
     Origin,
     RenderError,
     Report,
@@ -38,8 +39,10 @@ if TYPE_CHECKING:
 Progress: TypeAlias = "Callable[[int, int], None]"
 
 # Cells that show whether the template has anything to do with tools; they decide whether that need is on.
-_TOOL_CELLS = ("tools-offer", "tools-many", "tool-call", "tool-call-empty", "tool-call-text")
-_TOOL_MARKS = ("tools.1.description", "tools.1.name", "call.1.value")
+_CALL_CELLS = ("tool-call", "tool-call-empty", "tool-call-text")
+_TOOL_CELLS = ("tools-offer", "tools-many", *_CALL_CELLS)
+_CALL_MARK = "call.1.value"
+_TOOL_MARKS = ("tools.1.description", "tools.1.name", _CALL_MARK)
 _TOOLS_IGNORED = "TL201"
 # Rules that look at further cells, which are worth observing in few templates.
 _DISAGREEMENT, _TRIMMING = "TL004", "TL005"
@@ -162,8 +165,9 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
     plan = _plan(evaluated)
     wanted = [cases.get(case_id) for case_id in plan]
     beside = disagreement.untrimmed(unit.template, running) if _TRIMMING in judged else []
-    further = partial(accommodation.further, plan)
-    back = partial(_is_plain, _read_back(evaluated))
+    whole = (*plan, *_call_plan(evaluated))
+    further = partial(_further, plan, whole)
+    back = partial(_comes_back, _read_back(evaluated))
     observed = matrix.observe(unit.model, unit.template, running, wanted, beside, further=further, read_back=back)
     faults: list[tuple[Card, str, Fault]] = []
     not_run: list[NotRun] = []
@@ -174,7 +178,7 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
     for engine in running:
         adapted: Mapping[str, str] = {}
         if demands := accommodation.demands(observed.of(engine.name)):
-            adapted = accommodation.adapted(plan, demands)
+            adapted = accommodation.adapted(whole, demands)
         if observed.loads.get(engine.name) is None and _DISAGREEMENT in judged:
             doubtful = disagreement.doubtful(observed, engine, running)
             if doubtful:
@@ -225,15 +229,37 @@ def _plan(selected: tuple[Card, ...]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1)
+def _call_plan(selected: tuple[Card, ...]) -> tuple[str, ...]:
+    """The ids of what the rules look at besides, where calls reach the prompt."""
+    wanted = {case_id for card in selected for case_id in getattr(checks.load(card.name), "CALL_CASES", ())}
+    return tuple(sorted(wanted.difference(_plan(selected))))
+
+
+def _further(plan: Sequence[str], whole: Sequence[str], cells: Mapping[str, Observation]) -> Iterable[str]:
+    """What an engine is to render next, given its cells by case id."""
+    variants = accommodation.further(plan, cells)
+    if variants == accommodation.PROBES or not any(_shows_call(case_id, cell) for case_id, cell in cells.items()):
+        return variants
+    return accommodation.adapted(whole, accommodation.demands(cells)).values()
+
+
+def _shows_call(case_id: str, cell: Observation) -> bool:
+    if case_id.partition("+")[0] not in _CALL_CELLS or cell.prompt is None:
+        return False
+    return reading.has(cell.prompt, cases.get(case_id), _CALL_MARK)
+
+
+@lru_cache(maxsize=1)
 def _read_back(selected: tuple[Card, ...]) -> frozenset[str]:
     """The ids of the cases of which engines are to read the calls back."""
     return frozenset(case_id for card in selected for case_id in getattr(checks.load(card.name), "READ_BACK", ()))
 
 
-def _is_plain(case_ids: AbstractSet[str], case_id: str) -> bool:
-    """Whether a cell is one of these cases, be it adapted to what the template demands."""
+def _comes_back(case_ids: AbstractSet[str], case_id: str, prompt: str) -> bool:
+    """Whether a cell is one of these cases, be it adapted to what the template demands, and shows its calls."""
     stem, *variants = case_id.split("+")
-    return stem in case_ids and accommodation.VARIANTS.issuperset(variants)
+    wanted = stem in case_ids and accommodation.VARIANTS.issuperset(variants)
+    return wanted and reading.has(prompt, cases.get(case_id), _CALL_MARK)
 
 
 def _apply(card: Card, view: View) -> tuple[list[Fault], list[str]]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from templatelint.model import Case, Model, Template, Tokenizer
 
     Further = Callable[[Mapping[str, Observation]], Iterable[str]]
-    Chosen = Callable[[str], bool]
+    Chosen = Callable[[str, str], bool]
 
 _PATIENCE = 0.2  # seconds; a real template renders a case in a thousandth of that
 _BUDGET = 8_000_000  # characters; all cases of the longest real template are a tenth of that
@@ -103,7 +103,8 @@ def observe(  # noqa: PLR0913 (what is observed, and how much of it)
         seconds: processor time after which an engine renders no more of them.
         further: what an engine is to render next, given its cells so far: asked, where the cells come about, until it
             names none that is new.
-        read_back: the cases, by id, of which the engine's own parser is to read the calls back, where it can.
+        read_back: whether the engine's own parser is to read the calls of a cell back, where it can, given the case's
+            id and the prompt.
     """
     plan = [*((engine, cases) for engine in engines), *beside]
     routes = _routed(model, template, plan)
@@ -251,7 +252,7 @@ class _Extent:
         seconds: processor time of an engine for all of them.
         refused: render also in an engine that would not start with the template.
         further: an engine, and what it has rendered → what else it is to render, by case id.
-        read_back: whether the engine is to read back the calls of a job, by its key.
+        read_back: whether the engine is to read back the calls of a job, given its key and the prompt.
     """
 
     characters: float = math.inf
@@ -408,7 +409,8 @@ def _render_in(
         waiting = {} if extent.further is None else dict(extent.further(engine, rendered))
         known |= waiting
     for key, job in known.items():
-        if rendered[key].prompt is not None and extent.read_back is not None and extent.read_back(key):
+        prompt = rendered[key].prompt
+        if prompt is not None and extent.read_back is not None and extent.read_back(key, prompt):
             yield from _read_back(loaded, key, job)
 
 

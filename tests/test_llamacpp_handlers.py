@@ -90,7 +90,7 @@ def test_the_handler_of_a_table_serves_its_template(table: dict[str, Any]) -> No
 
 def test_every_handler_has_a_parser_and_a_table() -> None:
     names = {handler.name for handler in facts.load().handlers}
-    assert set(handlers.PARSERS) == names
+    assert set(handlers.NAMES) == names
     assert {table["handler"] for table in TABLES.values()} == names
 
 

@@ -117,7 +117,7 @@ class EngineEntry:
         name: the id that users type.
         renderer: the id of its Jinja implementation.
         module: the module that models it, with a function `engine(name)`.
-        loading: the module that `load` imports, where it is another: only what loads a template pays for it.
+        loading: the modules that `load`, and reading calls back, import besides: only what loads a template pays.
         modelled: the version that is modelled.
         requires: the module of a renderer that has to be installed, with functions `missing()` and how to INSTALL it;
             None where nothing has.
@@ -129,7 +129,7 @@ class EngineEntry:
     renderer: str
     module: str
     modelled: str
-    loading: str | None = None
+    loading: tuple[str, ...] = ()
     requires: str | None = None
     real: str | None = None
 
@@ -149,14 +149,16 @@ class EngineEntry:
         return install
 
 
+_LLAMA_CPP = ("llamacpp.loaded", "llamacpp.round_trip")
+
 ENGINES: Mapping[str, EngineEntry] = {
     entry.name: entry
     for entry in (
         EngineEntry("transformers", "jinja2", "transformers", "5.24.0"),
         EngineEntry("transformers@4.57", "jinja2", "transformers", "4.57.6"),
         EngineEntry("transformers@5.20", "jinja2", "transformers", "5.20.0"),
-        EngineEntry("llama.cpp", "llama.cpp", "llamacpp.engine", "b11549", "llamacpp.loaded", real="llamacpp.real"),
-        EngineEntry("vllm", "jinja2", "vllm.engine", "0.33.0", "vllm.loaded"),
+        EngineEntry("llama.cpp", "llama.cpp", "llamacpp.engine", "b11549", _LLAMA_CPP, real="llamacpp.real"),
+        EngineEntry("vllm", "jinja2", "vllm.engine", "0.33.0", ("vllm.loaded",)),
         EngineEntry("sglang", "jinja2", "sglang", "0.5.23"),
         EngineEntry("mlx-lm", "jinja2", "mlx_lm", "0.32.2"),
         EngineEntry("llama-cpp-python", "jinja2", "llama_cpp_python", "0.3.35"),
@@ -198,8 +200,9 @@ def absent(words: Sequence[str]) -> dict[str, str]:
 def preload(engines: Iterable[Engine]) -> None:
     """Import what these load templates with, for a process that has many to load: its children then inherit it."""
     for engine in engines:
-        if (entry := ENGINES.get(engine.name)) is not None and entry.loading is not None:
-            import_module(f"templatelint.engines.{entry.loading}")
+        entry = ENGINES.get(engine.name)
+        for module in entry.loading if entry is not None else ():
+            import_module(f"templatelint.engines.{module}")
 
 
 def get(name: str) -> Engine:

@@ -5,57 +5,43 @@ Each module holds the grammars of one family, and names where in llama.cpp its f
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from templatelint.engines.llamacpp.parsing.handlers import minimax
-from templatelint.engines.llamacpp.parsing.handlers.cohere import cohere2moe
-from templatelint.engines.llamacpp.parsing.handlers.deepseek import deepseek_v3_2
-from templatelint.engines.llamacpp.parsing.handlers.functionary import functionary_v3_2
-from templatelint.engines.llamacpp.parsing.handlers.gemma import gemma4
-from templatelint.engines.llamacpp.parsing.handlers.gigachat import gigachat_v3
-from templatelint.engines.llamacpp.parsing.handlers.harmony import gpt_oss, llm_jp_harmony
-from templatelint.engines.llamacpp.parsing.handlers.horizon import k2_horizon
-from templatelint.engines.llamacpp.parsing.handlers.kimi import kimi_k2, kimi_k3
-from templatelint.engines.llamacpp.parsing.handlers.lfm import lfm2
-from templatelint.engines.llamacpp.parsing.handlers.ling import ling3
-from templatelint.engines.llamacpp.parsing.handlers.minicpm import minicpm5
-from templatelint.engines.llamacpp.parsing.handlers.ministral import ministral_3
-from templatelint.engines.llamacpp.parsing.handlers.muse import muse_glimmer
-from templatelint.engines.llamacpp.parsing.handlers.qwen import qwen3_coder
-from templatelint.engines.llamacpp.parsing.handlers.translation import translate_gemma
 from templatelint.engines.llamacpp.parsing.reply import read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from templatelint.engines.llamacpp.parsing.reply import Parsed, Setting
 
-_gemma4 = partial(read, gemma4, form="peg-gemma4", keeps_blank_reasoning=True)
-
-PARSERS: Mapping[str, Callable[[bytes, Setting], Parsed]] = {
-    "ministral_3": partial(read, ministral_3),
-    "llm_jp_harmony": partial(read, llm_jp_harmony),
-    "gpt_oss": partial(read, gpt_oss),
-    "muse_glimmer": partial(read, muse_glimmer),
-    "functionary_v3_2": partial(read, functionary_v3_2),
-    "kimi_k2": partial(read, kimi_k2),
-    "kimi_k3": partial(read, kimi_k3),
-    "k2_horizon": partial(read, k2_horizon),
-    "ling3": partial(read, ling3),
-    "cohere2moe": partial(read, cohere2moe),
-    "lfm2": partial(read, lfm2),
-    "lfm2_5": partial(read, lfm2),
-    "gigachat_v3": partial(read, gigachat_v3),
-    "minimax_m3": minimax.parse,
-    "deepseek_v3_2": partial(read, deepseek_v3_2),
-    "gemma4": _gemma4,
-    "gemma4_legacy": _gemma4,
-    "minicpm5": partial(read, minicpm5),
-    "translate_gemma": partial(read, translate_gemma),
-    "qwen3_coder": partial(read, qwen3_coder),
+# Handler, as in `b11549.toml` → the module of its family, imported only for its templates, and the grammar.
+_GRAMMARS: Mapping[str, tuple[str, str]] = {
+    "ministral_3": ("ministral", "ministral_3"),
+    "llm_jp_harmony": ("harmony", "llm_jp_harmony"),
+    "gpt_oss": ("harmony", "gpt_oss"),
+    "muse_glimmer": ("muse", "muse_glimmer"),
+    "functionary_v3_2": ("functionary", "functionary_v3_2"),
+    "kimi_k2": ("kimi", "kimi_k2"),
+    "kimi_k3": ("kimi", "kimi_k3"),
+    "k2_horizon": ("horizon", "k2_horizon"),
+    "ling3": ("ling", "ling3"),
+    "cohere2moe": ("cohere", "cohere2moe"),
+    "lfm2": ("lfm", "lfm2"),
+    "lfm2_5": ("lfm", "lfm2"),
+    "gigachat_v3": ("gigachat", "gigachat_v3"),
+    "deepseek_v3_2": ("deepseek", "deepseek_v3_2"),
+    "gemma4": ("gemma", "gemma4"),
+    "gemma4_legacy": ("gemma", "gemma4"),
+    "minicpm5": ("minicpm", "minicpm5"),
+    "translate_gemma": ("translation", "translate_gemma"),
+    "qwen3_coder": ("qwen", "qwen3_coder"),
 }
-"""The name of a handler, as in `b11549.toml` → what reads the replies of its templates."""
+_GEMMA: Mapping[str, Any] = {"form": "peg-gemma4", "keeps_blank_reasoning": True}
+_OPTIONS: Mapping[str, Mapping[str, Any]] = {"gemma4": _GEMMA, "gemma4_legacy": _GEMMA}
+# handlers whose replies are put together otherwise than those of all others
+_WHOLE: Mapping[str, str] = {"minimax_m3": "minimax"}
+NAMES: tuple[str, ...] = (*_GRAMMARS, *_WHOLE)
 
 
 def parse(name: str, reply: bytes, setting: Setting) -> Parsed:
@@ -64,4 +50,12 @@ def parse(name: str, reply: bytes, setting: Setting) -> Parsed:
     Raises:
         reply.NoMatch: it does not fit, and the request fails.
     """
-    return PARSERS[name](reply, setting)
+    if name in _WHOLE:
+        parsed: Parsed = _module(_WHOLE[name]).parse(reply, setting)
+        return parsed
+    module, grammar = _GRAMMARS[name]
+    return read(getattr(_module(module), grammar), reply, setting, **_OPTIONS.get(name, {}))
+
+
+def _module(name: str) -> Any:
+    return import_module(f"{__name__}.{name}")
