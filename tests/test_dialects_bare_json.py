@@ -44,7 +44,6 @@ def test_what_is_written_is_read(dialect: str, calls: tuple[ToolCall, ...]) -> N
         ("xlam", f"[{NAMED}, {NAMED}]", F * 2, None),
         ("xlam", f"</think>[{NAMED}]", F, None),
         ("xlam", f"Yes: [{NAMED}]", [], f"Yes: [{NAMED}]"),
-        ("xlam", NAMED, [], NAMED),
         ("xlam", "[]", [], "[]"),
         ("xlam", "[1, 2]", [], "[1, 2]"),
     ],
@@ -135,7 +134,8 @@ def test_what_leaks_into_text_is_read_and_told(text: str, before: str) -> None:
 @pytest.mark.parametrize("text", LEAKS[1:])
 def test_text_like_a_call_of_no_tool_is_text(text: str, known: list[str] | None) -> None:
     reply = read(text, "hermes", None if known is None else tools(*known))
-    assert (reply.tool_calls, reply.content, reply.problems) == ((), text, ())
+    assert (reply.tool_calls, reply.content, reply.complete) == ((), text, True)
+    assert kinds(reply) == (["doubtful"] if known is None else [])
 
 
 @pytest.mark.parametrize(
@@ -159,3 +159,58 @@ def test_other_json_in_text_is_no_fault(text: str) -> None:
 def test_a_leaked_call_that_is_cut() -> None:
     reply = read('Yes.\n```json\n{"name": "f", "arguments": {"a', "hermes", tools("f"))
     assert (reply.tool_calls, reply.content, kinds(reply)) == ((), "Yes.", ["cut"])
+
+
+ORDERS = [
+    '{"type": "function", "name": "f", "parameters": {"a": 1}}',
+    '{"arguments": {"a": 1}, "name": "f"}',
+    '{"type": "function", "function": {"name": "f", "arguments": {"a": 1}}}',
+    '{"function": {"arguments": {"a": 1}, "name": "f"}, "type": "function"}',
+    '{"id": "call_1", "name": "f", "arguments": {"a": 1}}',
+    '[{"arguments": {"a": 1}, "name": "f"}]',
+    '{\r\n  "arguments": {"a": 1}, "name": "f"}',
+]
+
+
+@pytest.mark.parametrize("before", ["", "I call it.\n", "I call it.\r\n  ", "<think>Hm.</think>"])
+@pytest.mark.parametrize("dialect", ["llama3-json", "hermes", "auto", "xlam", "mistral"])
+@pytest.mark.parametrize("text", ORDERS)
+def test_a_call_of_a_tool_begins_a_line(text: str, dialect: str, before: str) -> None:
+    reply = read(before + text, dialect, tools("f"), None)
+    assert plain(reply) == F
+    assert reply.content == (None if "think" in before else before.strip() or None)
+    assert reply.complete
+
+
+@pytest.mark.parametrize("dialect", ["hermes", "auto", "llama3-json"])
+@pytest.mark.parametrize("text", ORDERS[:6])
+def test_within_a_line_it_is_text(text: str, dialect: str) -> None:
+    reply = read(f"One writes {text} there.", dialect, tools("f"))
+    assert (reply.tool_calls, reply.content) == ((), f"One writes {text} there.")
+
+
+@pytest.mark.parametrize("dialect", ["hermes", "auto", "pythonic"])
+def test_text_around_a_call_keeps_its_lines(dialect: str) -> None:
+    assert read(f"One.\n[{NAMED}]\nTwo.", dialect, tools("f")).content == "One.\nTwo."
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect", "found"),
+    [
+        (NAMED, "json-text", "json-text"),
+        (f"```json\n{NAMED}\n```", "json-text", "json-text"),
+        (NAMED, "auto", "llama3-json"),
+        (f"[{NAMED}]", "auto", "xlam"),
+        (f"[{NAMED}]<|im_end|>", "auto", "xlam"),
+    ],
+)
+def test_without_tools_a_whole_reply_is_a_call(text: str, dialect: str, found: str) -> None:
+    reply = read(text, dialect)
+    assert (reply.dialect, plain(reply), reply.content) == (found, F, None)
+
+
+@pytest.mark.parametrize("dialect", ["auto", "json-text"])
+@pytest.mark.parametrize("text", [f"[{CALL}] is what I know.", f"See\n[{CALL}]\nthere.", f"{CALL} it is"])
+def test_without_tools_a_part_of_one_is_none(text: str, dialect: str) -> None:
+    reply = read(text, dialect)
+    assert (reply.tool_calls, reply.content, kinds(reply)) == ((), text, ["doubtful"])

@@ -117,3 +117,9 @@ def test_depth_is_bounded() -> None:
 def test_what_cannot_be_written(call: ToolCall) -> None:
     with pytest.raises(ValueError, match=r"is no name|is no key|JSON compliant|would end there"):
         dialects.get("gemma4").write([call])
+
+
+def test_a_key_that_is_there_twice_is_told() -> None:
+    reply = read('<|tool_call>call:f{a:<|"|>x<|"|>,a:2}<tool_call|>', "gemma4")
+    assert [dict(call.arguments) for call in reply.tool_calls] == [{"a": 2}]
+    assert [(problem.kind, problem.text) for problem in reply.problems] == [("dropped", "a:x")]

@@ -169,3 +169,18 @@ def test_in_another_dialects_reply_calls_are_read() -> None:
 def test_nobody_needs_to_name_it() -> None:
     reply = read(f"{THOUGHT}{PROMPT}{CALL}{PROMPT}{FINAL}", "auto", prefix=None)
     assert (reply.dialect, plain(reply), reply.content, reply.reasoning_content) == ("harmony", F, "Yes.", "Hm.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<|channel|>commentary to=functions.f LOST <|constrain|>json<|message|>{}<|call|>",
+        "<|channel|>commentary to=functions.f <|constrain|>json LOST<|message|>{}<|call|>",
+        "<|channel|>commentary LOST to=functions.f code<|message|>{}<|call|>",
+        "<|channel|>final LOST<|message|>Yes.<|return|>",
+    ],
+)
+def test_words_in_a_header_that_say_nothing_are_told(text: str) -> None:
+    reply = read(text, "harmony")
+    assert bool(reply.tool_calls) is (reply.content is None)
+    assert [(problem.kind, problem.text) for problem in reply.problems] == [("dropped", "LOST")]

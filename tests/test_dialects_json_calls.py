@@ -58,7 +58,6 @@ def test_what_no_call_can_carry_is_refused(dialect: str, call: ToolCall) -> None
         ("hermes", f"<tool_call>{CALL}</tool_call>", F),
         ("hermes", f"<tool_call>\n{CALL}\n{CALL}\n</tool_call>", F * 2),
         ("hermes", f"<tool_call>{CALL},{CALL}</tool_call>", F * 2),
-        ("hermes", f"<tool_call>\n{CALL}}}\n</tool_call>", F),
         ("hermes", f"<tool_calls>\n<tool_call>\n{CALL}\n</tool_call>\n<tool_call>{CALL}</tool_call></tool_calls>",
          F * 2),
         ("hermes", '<tool_call>{"function": {"name": "f", "arguments": "{\\"a\\": 1}"}}</tool_call>',
@@ -191,9 +190,10 @@ def test_thoughts(text: str, reasoning: str, content: str | None) -> None:
     assert (plain(reply), reply.reasoning_content, reply.content) == (F, reasoning, content)
 
 
-def test_a_call_of_no_tool_is_told() -> None:
-    reply = read(f"<tool_call>{CALL}</tool_call>", "hermes", tools("g"))
-    assert (plain(reply), kinds(reply)) == (F, ["unknown-tool"])
+def test_a_call_of_no_tool_is_text_and_told() -> None:
+    text = f"<tool_call>{CALL}</tool_call>"
+    reply = read(text, "hermes", tools("g"))
+    assert (plain(reply), reply.content, kinds(reply)) == ([], text, ["unknown-tool"])
 
 
 @pytest.mark.parametrize(
@@ -208,3 +208,69 @@ def test_lines_may_end_in_two_characters(dialect: str) -> None:
     calls = [ToolCall("f", {"a": 1}), ToolCall("f", {"a": "x"})]
     reply = read(dialects.get(dialect).write(calls).replace("\n", "\r\n"), dialect, tools("f"))
     assert (plain(reply), reply.content, reply.problems) == ([(c.name, c.arguments) for c in calls], None, ())
+
+
+@pytest.mark.parametrize(
+    ("body", "lost"),
+    [
+        ('{"name": "f", "arguments": {"a": 1}}}', "}"),
+        ('{"name": "f", "arguments": {"a": 1}}}]\n}', "}]\n}"),
+        ('{"name": "f", "arguments": {"a": 1}, "extra": "KEPT"}', '"extra": "KEPT"'),
+        ('{"name": "f", "arguments": {"a": 1}, "parameters": {"a": 2}}', '"parameters": {"a": 2}'),
+        ('{"name": "f", "tool_name": "g", "arguments": {"a": 1}}', '"tool_name": "g"'),
+        ('{"name": "f", "arguments": {"a": 2, "a": 1}}', '"a": 2'),
+        ('{"name": "g", "arguments": {"a": 1}, "name": "f"}', '"name": "g"'),
+        ('{"function": {"name": "f", "arguments": {"a": 1}, "strict": true}}', '"strict": true'),
+    ],
+)
+def test_what_is_no_part_of_a_call_is_told(body: str, lost: str) -> None:
+    reply = read(f"<tool_call>\n{body}\n</tool_call>", "hermes", tools("f"))
+    assert (plain(reply), reply.content, reply.complete) == (F, None, True)
+    assert [(problem.kind, problem.text) for problem in reply.problems] == [("dropped", lost)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"id": "1", "type": "function", "function": {"name": "f", "arguments": {"a": 1}}}',
+        '{"type": "function", "name": "f", "arguments": {"a": 1}, "index": null}',
+        '{"function": "f", "arguments": "{\\"a\\": 1}"}',
+    ],
+)
+def test_what_calls_have_is_not_told(body: str) -> None:
+    reply = read(f"<tool_call>{body}</tool_call>", "hermes", tools("f"))
+    assert (plain(reply), reply.problems) == (F, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect"),
+    [
+        (f"<tool_calls>\n{CALL}\n</tool_calls>", "minimax-m1"),
+        (f"<tool_calls>[{CALL}]</tool_calls>", "hunyuan-a13b"),
+        (f"<tool_call>{CALL}</tool_call>", "hermes"),
+    ],
+)
+def test_which_dialect_it_is(text: str, dialect: str) -> None:
+    reply = read(text, "auto")
+    assert (reply.dialect, plain(reply)) == (dialect, F)
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [("9" * 5000, "a number of 5000 digits"), ('{"b":' * 2000 + "1" + "}" * 2000, "nested deeper than 100")],
+)
+@pytest.mark.parametrize(
+    ("dialect", "before", "after"),
+    [
+        ("hermes", '<tool_call>{"name": "f", "arguments": {"a": ', "}}</tool_call>"),
+        ("llama3-json", '{"name": "f", "parameters": {"a": ', "}}"),
+        ("hermes", 'Yes.\n{"name": "f", "parameters": {"a": ', "}}"),
+        ("mistral", '[TOOL_CALLS]f[ARGS]{"a": ', "}"),
+    ],
+)
+def test_what_is_too_large_is_told(dialect: str, before: str, after: str, value: str, why: str) -> None:
+    text = before + value + after
+    reply = read(text, dialect, tools("f"))
+    assert (reply.tool_calls, reply.content, kinds(reply)) == ((), text, ["malformed"])
+    assert why in reply.problems[0].message
+    assert "sys." not in reply.problems[0].message

@@ -180,3 +180,51 @@ def test_depth_is_bounded() -> None:
 def test_what_cannot_be_written(dialect: str, call: ToolCall) -> None:
     with pytest.raises(ValueError, match=r"is no name|JSON compliant"):
         dialects.get(dialect).write([call])
+
+
+@pytest.mark.parametrize("before", ["", "Let me look.\n", "Let me look.\r\n\r\n"])
+@pytest.mark.parametrize("dialect", ["pythonic", "auto", "hermes"])
+@pytest.mark.parametrize("text", ['[f(a="x")]', '[\n  f(a="x")\n]'])
+def test_a_list_of_tools_begins_a_line(dialect: str, text: str, before: str) -> None:
+    reply = read(before + text, dialect, tools=[{"name": "f"}])
+    assert (reply.tool_calls, reply.content) == ((ToolCall("f", {"a": "x"}),), before.strip() or None)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text", "known"),
+    [
+        ("auto", "[f(a=1)] is how to call it", None),
+        ("auto", "So\n[f(a=1)]\nit is", None),
+        ("pythonic", "So\n[f(a=1)]", None),
+        ("pythonic", "So [f(a=1)]", "f"),
+        ("pythonic", "So\n[f(a=1)]", "g"),
+    ],
+)
+def test_another_list_is_text(dialect: str, text: str, known: str | None) -> None:
+    reply = read(text, dialect, tools=None if known is None else [{"name": known}])
+    assert (reply.tool_calls, reply.content, reply.problems) == ((), text, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect"),
+    [
+        ("[f(a=1)]", "pythonic"),
+        ("<|tool_call_start|>[f(a=1)]<|tool_call_end|>", "lfm2"),
+        ("<|tool_call_start|>\n```python\nf(a=1)\n```\n<|tool_call_end|>", "minicpm3"),
+    ],
+)
+def test_which_dialect_it_is(text: str, dialect: str) -> None:
+    reply = read(text, "auto")
+    assert (reply.dialect, reply.tool_calls) == (dialect, (ToolCall("f", {"a": 1}),))
+
+
+@pytest.mark.parametrize("before", ["", "Hm.\n"])
+@pytest.mark.parametrize(
+    ("value", "why"), [("9" * 5000, "a number of 5000 digits"), ("[" * 200 + "]" * 200, "nested deeper than 100")]
+)
+def test_what_is_too_large_is_told(value: str, why: str, before: str) -> None:
+    text = f"{before}[f(a={value})]"
+    reply = read(text, "pythonic", tools=[{"name": "f"}])
+    assert (reply.tool_calls, reply.content) == ((), text)
+    assert [problem.kind for problem in reply.problems] == ["malformed"]
+    assert why in reply.problems[0].message

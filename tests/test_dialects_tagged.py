@@ -59,7 +59,7 @@ TRICKY = ToolCall(
     },
 )
 TWO = (ToolCall("get_time", {}), ToolCall("weather.get", {"city": "Oslo"}))
-WEATHER = [
+WEATHER: list[dict[str, Any]] = [
     {
         "type": "function",
         "function": {
@@ -71,6 +71,7 @@ WEATHER = [
         },
     },
     {"name": "get_time", "parameters": {"type": "object", "properties": {}}},
+    {"name": "f"},
 ]
 PARIS = ToolCall("get_weather", {"city": "Paris"})
 PARIS3 = ToolCall("get_weather", {"city": "Paris", "days": 3})
@@ -331,3 +332,22 @@ def test_lines_may_end_in_two_characters(dialect: str, before: str) -> None:
 def test_one_end_of_a_line_around_a_value_is_layout(value: str, city: str) -> None:
     text = f"<tool_call><function=get_weather><parameter=city>{value}</parameter></function></tool_call>"
     assert read(text, "qwen3-coder", WEATHER).tool_calls == (ToolCall("get_weather", {"city": city}),)
+
+
+def test_an_argument_that_is_there_twice_is_told() -> None:
+    text = "<function=get_weather><parameter=city>Oslo</parameter><parameter=city>Paris</parameter></function>"
+    reply = read(text, "qwen3-coder", WEATHER)
+    assert reply.tool_calls == (PARIS,)
+    assert [(problem.kind, problem.text) for problem in reply.problems] == [("dropped", "Oslo")]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "why"),
+    [("days", "9" * 5000, "a number of 5000 digits"), ("hours", "[" * 2000 + "]" * 2000, "nested deeper than 100")],
+)
+def test_what_is_too_large_for_its_type_is_told(key: str, value: str, why: str) -> None:
+    text = f"<function=get_weather><parameter={key}>{value}</parameter></function>"
+    reply = read(text, "qwen3-coder", WEATHER)
+    assert reply.tool_calls == (ToolCall("get_weather", {key: value}),)
+    assert [problem.kind for problem in reply.problems] == ["malformed"]
+    assert why in reply.problems[0].message

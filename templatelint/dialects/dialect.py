@@ -11,7 +11,7 @@ from templatelint.dialects.stream import Step, Stream
 
 if TYPE_CHECKING:
     from templatelint.dialects.prose import Prose
-    from templatelint.dialects.reply import Problem
+    from templatelint.dialects.reply import Problem, ProblemKind
     from templatelint.dialects.tools import Tools
 
 
@@ -26,6 +26,7 @@ class Reading:
         own: the reply is known to be in this dialect; else what could as well be something else is no call.
         unclosed: a closing mark that is missing although the calls are whole; the reader sets it.
         empty: the block is whole and holds no call; the reader sets it.
+        notes: what is odd about the calls: kind of problem, message, and text that is nowhere else.
         skipped: text in the block that is no part of a call; the reader sets it.
     """
 
@@ -36,6 +37,11 @@ class Reading:
     unclosed: str = ""
     empty: bool = False
     skipped: str = ""
+    notes: list[tuple[ProblemKind, str, str]] = field(default_factory=list)
+
+    def drop(self, what: str, text: str) -> None:
+        """A call holds text that is no part of it."""
+        self.notes.append(("dropped", f"a call holds {what}", text))
 
     def emit(self, call: ToolCall) -> None:
         """A call is whole, up to this position."""
@@ -94,6 +100,7 @@ class Dialect:
         reasoning: pairs of marks around what the model thinks.
         bare: a reply may be one block without an opening mark; it then begins with one of these characters.
         loose: marks at which a call may begin, though mostly none does: it is no fault if there is none.
+        named: likewise, for each tool; `NAME` stands for the function's name.
         inline: calls stand in the line: whitespace beside them is text.
         speak: reads whole replies, where what is said and thought also stands inside of marks.
         dropped: marks that mean nothing in a reply (an end of turn, a header): they are left out of the content.
@@ -108,6 +115,7 @@ class Dialect:
     reasoning: tuple[tuple[str, str], ...] = (("<think>", "</think>"),)
     bare: str = ""
     loose: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
     inline: bool = False
     speak: ReadReply | None = None
     dropped: tuple[str, ...] = ()

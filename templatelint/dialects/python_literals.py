@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from templatelint.dialects.stream import DEEPEST, Malformed, Nesting, parse_json
+from templatelint.dialects.stream import DEEPEST, MOST_DIGITS, Malformed, Nesting, parse_json
 
 _QUOTES = dict.fromkeys(("'", '"', "'''", '"""'), True)
 NESTING = Nesting({"{": "}", "[": "]", "(": ")"}, _QUOTES, r"\s\w:,.+\-")
@@ -18,7 +18,6 @@ NESTING = Nesting({"{": "}", "[": "]", "(": ")"}, _QUOTES, r"\s\w:,.+\-")
 _CONSTANTS = {"True": True, "False": False, "None": None, "true": True, "false": False, "null": None}
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?")
-_MOST_DIGITS = 4000  # Python converts no more
 _TOKEN = re.compile(r"'''|\"\"\"|['\"\[\](){},:]|[-+.\w]+")
 _BLANKS = re.compile(r"\s*")
 _ENDS = {quote: re.compile(rf"\\.|{quote}", re.DOTALL) for quote in ("'", '"', "'''", '"""')}
@@ -128,7 +127,9 @@ def scalar(word: str) -> Any:
     """
     if word in _CONSTANTS:
         return _CONSTANTS[word]
-    if len(word) <= _MOST_DIGITS:
+    if len(word) > MOST_DIGITS and _INTEGER.fullmatch(word):
+        raise Malformed(f"a number of {len(word)} digits")
+    if len(word) <= MOST_DIGITS:
         if _INTEGER.fullmatch(word):
             return int(word)
         if _FLOAT.fullmatch(word) and math.isfinite(number := float(word)):

@@ -10,8 +10,9 @@ if TYPE_CHECKING:
 
 # cut: the reply ends inside a call. malformed: what begins like a call is none, and stays in the content.
 # foreign: a call in the syntax of another dialect, read all the same. unclosed: a mark that should follow is missing.
+# dropped: text in a call that is no part of it. doubtful: it may be a call; the names of the tools would tell.
 # unknown-tool: a call of a function that is not among the tools.
-ProblemKind: TypeAlias = Literal["cut", "malformed", "foreign", "unclosed", "unknown-tool"]
+ProblemKind: TypeAlias = Literal["cut", "malformed", "foreign", "unclosed", "dropped", "doubtful", "unknown-tool"]
 
 BROKEN: tuple[ProblemKind, ...] = ("cut", "malformed")
 

@@ -6,13 +6,14 @@ import re
 import sys
 from collections.abc import Callable, Generator, Mapping
 from functools import cached_property, lru_cache
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 T = TypeVar("T")
 # A reading in progress: it yields where it needs more text than has arrived, and returns what it read.
 Step: TypeAlias = Generator[None, None, T]
 Sink: TypeAlias = Callable[[str], None]
 
+MOST_DIGITS = 4000  # of an integer; Python converts 4300
 DEEPEST = 100  # nested brackets; what models write has a handful
 _GLIMPSE = 24  # characters of the text that a message repeats
 _KEPT = 65_536  # characters that are read and still held, before they are let go of
@@ -21,6 +22,20 @@ _SCALAR = re.compile(r"[-+.\w]+")
 
 class Malformed(Exception):
     """What stands here is no call of the dialect; says what was expected."""
+
+
+class Refused(Malformed):
+    """What stands here is a call by all appearances, and is none all the same: worth a word.
+
+    Attributes:
+        kind: of the problem.
+        said: what the problem says, which may be more than why it is none.
+    """
+
+    def __init__(self, why: str, said: str = "", kind: Literal["malformed", "doubtful"] = "malformed") -> None:
+        super().__init__(why)
+        self.kind = kind
+        self.said = said or why
 
 
 class Cut(Exception):
@@ -56,6 +71,10 @@ class Stream:
         """What was read from a position to this one."""
         return self._text[start : self.at]
 
+    def between(self, start: int, end: int) -> str:
+        """The text between two positions."""
+        return self._text[start:end]
+
     def forget(self) -> None:
         """Let go of what is read: positions kept from before mean nothing any more."""
         if self.at < _KEPT:
@@ -80,7 +99,7 @@ class Stream:
 
     def starts(self, *literals: str) -> Step[str | None]:
         """The longest of these texts that stands here, or None."""
-        for literal in sorted(literals, key=len, reverse=True):
+        for literal in _longest_first(literals):
             while not self.ended and len(self._text) - self.at < len(literal):
                 if not literal.startswith(self._text[self.at :]):
                     break
@@ -258,12 +277,17 @@ def parse_json(text: str) -> Any:
     def reject(word: str) -> Any:
         raise ValueError(f"{word} is no JSON")
 
+    def integer(word: str) -> int:
+        if len(word) > MOST_DIGITS:
+            raise ValueError(f"a number of {len(word)} digits")
+        return int(word)
+
     def finite(word: str) -> float:
         number = float(word)
         return reject(word) if number in (float("inf"), float("-inf")) else number
 
     try:
-        return json.loads(text, strict=False, parse_constant=reject, parse_float=finite)
+        return json.loads(text, strict=False, parse_constant=reject, parse_float=finite, parse_int=integer)
     except RecursionError:
         raise ValueError("nested too deep") from None
 
@@ -275,6 +299,11 @@ def _in_common(one: str, other: str) -> int:
     """How many characters two texts begin with in common."""
     shorter = min(len(one), len(other))
     return next((at for at in range(shorter) if one[at] != other[at]), shorter)
+
+
+@lru_cache(maxsize=512)
+def _longest_first(literals: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(literals, key=len, reverse=True))
 
 
 def _blanks(text: str, position: int) -> int:
@@ -338,7 +367,8 @@ class _Marks:
         """The mark that stands here, empty where none does; None where that depends on what is still to come."""
         found = self.pattern.match(text, start)
         if found is None:
-            return None if text[start : start + self._longest] in {"", *self._heads} else ""
+            rest = text[start : start + self._longest]
+            return None if not rest or rest in self._heads else ""
         return None if not ended and self.may_grow(found[0], text, start) else found[0]
 
     def pending(self, text: str, start: int) -> int:

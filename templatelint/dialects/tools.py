@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from templatelint.dialects import python_literals
-from templatelint.dialects.stream import Malformed, parse_json
+from templatelint.dialects.stream import DEEPEST, MOST_DIGITS, Malformed, parse_json
 
 _CONSTANTS = {"True": True, "False": False, "None": None, "true": True, "false": False, "null": None}
+_INTEGER = re.compile(r"[-+]?\d+", re.ASCII)
+_BRACKET = re.compile(r"[\[\]{}]")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?", re.ASCII)
 
 
@@ -65,6 +67,20 @@ def value_of(raw: str, schema: Any) -> Any:
     if "string" in kinds:
         return None if "null" in kinds and trimmed in ("null", "None") else _structured(raw, trimmed, kinds)
     return literal(trimmed, raw)
+
+
+def unreadable(trimmed: str, schema: Any) -> str | None:
+    """Why a text that stands where only data may is none, as far as its size is the reason."""
+    kinds = kinds_of(schema)
+    if not kinds or "string" in kinds:
+        return None
+    if len(trimmed) > MOST_DIGITS and _INTEGER.fullmatch(trimmed):
+        return f"a number of {len(trimmed)} digits"
+    depth = deepest = 0
+    for bracket in _BRACKET.finditer(trimmed) if trimmed[:1] in ("{", "[") else ():
+        depth += 1 if bracket[0] in "{[" else -1
+        deepest = max(deepest, depth)
+    return f"nested deeper than {DEEPEST}" if deepest > DEEPEST else None
 
 
 def _structured(raw: str, trimmed: str, kinds: set[str]) -> Any:

@@ -45,7 +45,10 @@ def calls(opening: str, closing: str, quote: str) -> ReadCalls:
                 raise Malformed(f"the name of a function expected, {stream.glimpse()} found")
             if (yield from stream.starts("{")) is None:
                 yield from stream.expect("{")
-            arguments = _Value((yield from stream.value_text(nesting)), quote).value()
+            values = _Value((yield from stream.value_text(nesting)), quote)
+            arguments = values.value()
+            for key, other in values.doubles:
+                reading.drop(f"the key {key!r} twice", f"{key}:{other}")
             reading.emit(ToolCall(name, arguments))
             behind = stream.at
             yield from stream.blanks()
@@ -68,6 +71,7 @@ class _Value:
         self._text = text
         self._quote = quote
         self._at = 0
+        self.doubles: list[tuple[str, Any]] = []  # what another value of the same key replaces
 
     def value(self) -> Any:
         """The value that begins here.
@@ -100,7 +104,10 @@ class _Value:
                 raise Malformed(f"a key expected, {piece!r} found")
             if (mark := self._next(_KEY_OR_MARK)) != ":":
                 raise Malformed(f"':' expected, {mark!r} found")
-            found[piece if key is None else key] = self.value()
+            name = piece if key is None else key
+            if name in found:
+                self.doubles.append((name, found[name]))
+            found[name] = self.value()
             piece = self._next(_KEY_OR_MARK)
             if piece == ",":
                 piece = self._next(_KEY_OR_MARK)

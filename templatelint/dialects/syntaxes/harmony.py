@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from templatelint.dialects.dialect import Dialect, Reading, Speech
@@ -27,7 +27,10 @@ _NOBODY = frozenset({"", "assistant", "user", "all"})
 _OTHERS = frozenset({"user", "system", "developer", "tool"})
 # The mark before a part of a header → the marks that may follow that part.
 _NEXT = {"": (_CHANNEL, _CONSTRAIN, _MESSAGE), _CHANNEL: (_CONSTRAIN, _MESSAGE), _CONSTRAIN: (_MESSAGE,)}
+# What a text consists of.
+_TYPES = ("json", "code")
 _MOST_WORDS = 16  # of a header; what models write has five
+_OTHER_WORDS = "words in its header that say nothing"
 _word = extent_of(r"[^\s<]+")
 
 
@@ -41,6 +44,7 @@ class _Header:
         channel: what kind of message it is.
         recipient: whom it goes to.
         words: how many words it has.
+        others: those that say nothing.
     """
 
     part: str = ""
@@ -48,6 +52,7 @@ class _Header:
     channel: str = ""
     recipient: str = ""
     words: int = 0
+    others: list[str] = field(default_factory=list)
 
     def read(self, stream: Stream) -> Step[None]:
         """Read up to and with the mark before the text.
@@ -73,12 +78,14 @@ class _Header:
 
     def _take(self, word: str) -> None:
         self.words += 1
-        if word.startswith(_RECIPIENT):
+        if word.startswith(_RECIPIENT) and not self.recipient:
             self.recipient = word.removeprefix(_RECIPIENT)
-        elif not self.part:
-            self.role = self.role or word
-        elif self.part == _CHANNEL:
-            self.channel = self.channel or word
+        elif not self.part and not self.role:
+            self.role = word
+        elif self.part == _CHANNEL and not self.channel:
+            self.channel = word
+        elif word not in _TYPES:
+            self.others.append(word)
 
     def function(self, tools: Tools) -> str | None:
         """The function that the message calls; None where it calls none."""
@@ -103,8 +110,10 @@ def _read(reading: Reading) -> Step[None]:
     name = header.function(reading.tools)
     if name is None:
         raise Malformed("a message to no function")
+    if header.others:
+        reading.drop(_OTHER_WORDS, " ".join(header.others))
     yield from stream.blanks()
-    found = {} if (yield from stream.starts(*_ENDS)) else (yield from arguments(stream))
+    found = {} if (yield from stream.starts(*_ENDS)) else (yield from arguments(reading))
     behind = stream.at
     yield from stream.blanks()
     if (yield from stream.accept(*_ENDS)) is None:
@@ -194,6 +203,8 @@ def _message(speech: Speech, header: _Header, mark: str) -> Step[None]:
         speech.report(problem)
     else:
         prose = _prose(speech, header)
+        if header.others:
+            speech.report(Problem("dropped", f"a message holds {_OTHER_WORDS}", offset, " ".join(header.others)))
         if prose is None and header.channel:
             speech.report(Problem("malformed", f"a channel named {header.channel!r}", offset))
         yield from _pass(stream, prose or speech.content)

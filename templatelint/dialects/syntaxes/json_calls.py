@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from templatelint.dialects import python_literals
 from templatelint.dialects.dialect import Dialect, ReadCalls, Reading, WriteCalls
 from templatelint.dialects.reply import ToolCall
-from templatelint.dialects.stream import Malformed, Step, Stream, parse_json
+from templatelint.dialects.stream import Malformed, Step, extent_of, parse_json
 
 _NAMES = ("name", "tool_name")
 _ARGUMENTS = ("arguments", "parameters", "args")
 _IDS = ("id", "tool_call_id")
+_TYPES = ("function", "tool_call", "function_call", "tool_use")
+_brackets = extent_of(r"[}\]\s]+")
 _NAME = re.compile(r"[\w.:/-]+")
 
 # ------------------------------------------------------------------------------------------ JSON that is a call
@@ -106,26 +108,70 @@ def _keyed(found: Any) -> list[ToolCall]:
 # ---------------------------------------------------------------------------------------------------- reading
 
 
-def value(stream: Stream) -> Step[Any]:
+def value(reading: Reading) -> Step[Any]:
     """Read one JSON value; models whose template prints Python's literals write those.
 
     Raises:
         Cut: the reply ends inside it.
         Malformed: it is neither.
     """
+    stream = reading.stream
     start = stream.at
     text = yield from stream.json_text()
     try:
-        return parse_json(text)
+        found = parse_json(text)
     except ValueError as error:
         with suppress(Malformed):
             return python_literals.read(text)
         stream.at = start
         raise Malformed(f"JSON that is not valid: {error}") from error
+    _note_doubles(reading, text)
+    return found
+
+
+def _note_doubles(reading: Reading, text: str) -> None:
+    """Note members of JSON objects of which others have the same key: the last one counts."""
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, item in pairs:
+            if key in found:
+                reading.drop(f"the key {key!r} twice", _member(key, found[key]))
+            found[key] = item
+        return found
+
+    with suppress(ValueError, RecursionError):
+        json.loads(text, strict=False, object_pairs_hook=members)
+
+
+def note_others(reading: Reading, found: Any) -> None:
+    """Note members of calls, or of an array of them, that are no part of a call."""
+    for item in found if isinstance(found, list) else [found]:
+        if isinstance(item, Mapping):
+            inner = item.get("function")
+            for members in (item, inner) if isinstance(inner, Mapping) else (item,):
+                for key in _others(members):
+                    reading.drop(f"the member {key!r}, which calls do not have", _member(key, members[key]))
+
+
+def _others(members: Mapping[str, Any]) -> Iterator[str]:
+    used = [next((key for key in keys if key in members), "") for keys in (_NAMES, _ARGUMENTS, _IDS)]
+    for key, item in members.items():
+        wrapper = key == "function" and (isinstance(item, Mapping) or not used[0])
+        if key not in used and item is not None and not wrapper and not (key == "type" and item in _TYPES):
+            yield key
+
+
+def _member(key: str, item: Any) -> str:
+    return f"{dump(key)}: {dump(item)}"
 
 
 def marked(
-    closings: Mapping[str, tuple[str, ...]], *, calls: Callable[[Any], list[ToolCall]] = calls_of, strict: bool = True
+    closings: Mapping[str, tuple[str, ...]],
+    *,
+    calls: Callable[[Any], list[ToolCall]] = calls_of,
+    strict: bool = True,
+    array: bool = False,
 ) -> ReadCalls:
     """A reader of blocks `OPENING json CLOSING`; json is a call, an array of calls, or several in a row.
 
@@ -133,11 +179,16 @@ def marked(
         closings: opening mark → those that may close it; none where nothing follows.
         calls: what a JSON value says.
         strict: a closing mark that is missing is worth a word.
+        array: calls stand in an array; where the reply may be in another dialect, only there are they believed.
     """
 
     def read(reading: Reading) -> Step[None]:
         stream = reading.stream
         opening = yield from stream.expect(*closings)
+        if array and not reading.own:
+            yield from stream.blanks()
+            if (yield from stream.starts("{")) is not None:
+                raise Malformed("an array expected")
         yield from rows(reading, closings[opening], calls)
         if not strict:
             reading.unclosed = ""
@@ -150,13 +201,15 @@ def rows(reading: Reading, closing: tuple[str, ...], calls: Callable[[Any], list
     stream = reading.stream
     while True:
         yield from stream.blanks()
-        found = calls((yield from value(stream)))
-        for call in found:
+        found = yield from value(reading)
+        for call in calls(found):
             reading.emit(call)
+        if calls is not _keyed:
+            note_others(reading, found)
         reading.empty = not reading.found
         behind = stream.at
         yield from stream.blanks()
-        if closing and (yield from _closed(stream, closing)):
+        if closing and (yield from _closed(reading, closing)):
             return
         yield from stream.accept(",", ";")
         yield from stream.blanks()
@@ -167,12 +220,14 @@ def rows(reading: Reading, closing: tuple[str, ...], calls: Callable[[Any], list
         return
 
 
-def _closed(stream: Stream, closing: tuple[str, ...]) -> Step[bool]:
-    """Read the closing mark; models write a bracket too many before it."""
+def _closed(reading: Reading, closing: tuple[str, ...]) -> Step[bool]:
+    """Read the closing mark; models write brackets too many before it."""
+    stream = reading.stream
     start = stream.at
-    if (yield from stream.accept("}", "]")) is not None:
-        yield from stream.blanks()
+    brackets = yield from stream.run(_brackets)
     if (yield from stream.accept(*closing)) is not None:
+        if brackets:
+            reading.drop("brackets too many", brackets.rstrip())
         return True
     stream.at = start
     return False
@@ -310,7 +365,7 @@ GRANITE_20B_FC = Dialect(
 HUNYUAN_A13B = Dialect(
     name="hunyuan-a13b",
     openings=("<tool_calls>",),
-    read=marked({"<tool_calls>": ("</tool_calls>",)}),
+    read=marked({"<tool_calls>": ("</tool_calls>",)}, array=True),
     write=written_array("<tool_calls>", "</tool_calls>"),
     signature=r"<tool_calls>\s*\[[\s\S]*</tool_calls>\s*(?:</answer>\s*)?<\|eos\|>",
     dropped=("<answer>", "</answer>", "<|eos|>"),
@@ -318,7 +373,7 @@ HUNYUAN_A13B = Dialect(
 JAMBA = Dialect(
     name="jamba",
     openings=("<tool_calls>",),
-    read=marked({"<tool_calls>": ("</tool_calls>",)}),
+    read=marked({"<tool_calls>": ("</tool_calls>",)}, array=True),
     write=written_array("<tool_calls>", "</tool_calls>"),
     signature=r"<tool_calls>\s*\[",
     dropped=("<|eom|>",),

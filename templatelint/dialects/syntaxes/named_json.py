@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from templatelint.dialects.dialect import Dialect, ReadCalls, Reading, WriteCalls
 from templatelint.dialects.reply import ToolCall
-from templatelint.dialects.stream import Cut, Malformed, Step, Stream, extent_of
+from templatelint.dialects.stream import Cut, Malformed, Step, extent_of
 from templatelint.dialects.syntaxes.json_calls import arguments_of, dump, is_name, named, rows, value
 
 if TYPE_CHECKING:
@@ -161,26 +161,27 @@ def _read_named_id(reading: Reading, parts: _Parts) -> Step[None]:
 
 
 def _read_arguments(reading: Reading, parts: _Parts) -> Step[None]:
-    parts.arguments = yield from arguments(reading.stream)
+    parts.arguments = yield from arguments(reading)
 
 
-def arguments(stream: Stream) -> Step[Mapping[str, Any]]:
+def arguments(reading: Reading) -> Step[Mapping[str, Any]]:
     """Read arguments: a JSON object, or a JSON text that holds one.
 
     Raises:
         Cut: the reply ends before or in them.
         Malformed: something else stands here.
     """
+    stream = reading.stream
     yield from stream.blanks()
     if (yield from stream.starts("{", '"')) is None:
         yield from stream.expect("{")
-    return arguments_of((yield from value(stream)))
+    return arguments_of((yield from value(reading)))
 
 
 def _read_fenced(reading: Reading, parts: _Parts) -> Step[None]:
     stream = reading.stream
     fence = yield from stream.accept(_FENCE, _FENCE_END)
-    parts.arguments = yield from arguments(stream)
+    parts.arguments = yield from arguments(reading)
     behind = stream.at
     yield from stream.blanks()
     if fence is not None and (yield from stream.accept(_FENCE_END)) is None:
@@ -214,7 +215,7 @@ def _mistral(reading: Reading) -> Step[None]:
             yield from stream.starts("{", " ", "\n", "\r", "\t")
         ) is None:
             yield from stream.expect("[ARGS]", "[CALL_ID]")
-        reading.emit(ToolCall(parts.name, (yield from arguments(stream)), parts.id))
+        reading.emit(ToolCall(parts.name, (yield from arguments(reading)), parts.id))
         behind = stream.at
         yield from stream.blanks()
         start = stream.at
@@ -246,7 +247,7 @@ def _functionary_v3_2(reading: Reading) -> Step[None]:
                 raise
             raise Malformed("a word without arguments") from error
         stream.at -= 1
-        reading.emit(ToolCall(parts.name, (yield from arguments(stream))))
+        reading.emit(ToolCall(parts.name, (yield from arguments(reading))))
         behind = stream.at
         yield from stream.blanks()
         if (yield from stream.starts(">>>all\n", ">>>all\r\n")) is not None or (

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from templatelint.dialects import python_literals
 from templatelint.dialects.dialect import Dialect, ReadCalls, Reading, WriteCalls
 from templatelint.dialects.reply import ToolCall
-from templatelint.dialects.stream import Cut, Malformed, Step, extent_of
-from templatelint.dialects.syntaxes.json_calls import calls_of
+from templatelint.dialects.stream import Cut, Malformed, Refused, Step, extent_of
+from templatelint.dialects.syntaxes.bare_json import begins_line, sole
+from templatelint.dialects.syntaxes.json_calls import calls_of, note_others, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +24,7 @@ _key = extent_of(f"{_KEY}+")
 _FENCE = "```"
 
 
-def calls(opening: str = "", closing: str = "", *, json_too: bool = False) -> ReadCalls:
+def calls(opening: str = "", closing: str = "", *, json_too: bool = False, in_fence: bool = False) -> ReadCalls:
     """A reader of `OPENING [call, …] CLOSING`, or of calls without the brackets, one a line, there maybe in a fence.
 
     A list counts only as a whole. Calls without brackets count each for itself.
@@ -32,32 +33,50 @@ def calls(opening: str = "", closing: str = "", *, json_too: bool = False) -> Re
         opening: mark before the calls; empty where a reply begins with the bracket.
         closing: mark behind them.
         json_too: between the marks there may be calls as JSON objects instead.
+        in_fence: they stand in a fence; where the reply may be in another dialect, only there are they believed.
     """
 
     def read(reading: Reading) -> Step[None]:
         stream = reading.stream
-        if opening:
-            yield from stream.expect(opening)
-            yield from stream.blanks()
-        fenced = bool(opening) and (yield from stream.accept(f"{_FENCE}python", f"{_FENCE}py", _FENCE)) is not None
+        if not opening:
+            yield from _unmarked(reading)
+            return
+        yield from stream.expect(opening)
+        yield from stream.blanks()
+        fenced = (yield from stream.accept(f"{_FENCE}python", f"{_FENCE}py", _FENCE)) is not None
+        if in_fence and not fenced and not reading.own:
+            raise Malformed("a fence expected")
         yield from stream.blanks()
         if json_too and (yield from _json(reading)):
-            for call in calls_of((yield from stream.json())):
+            values = yield from value(reading)
+            for call in calls_of(values):
                 reading.emit(call)
-        elif (yield from stream.starts("[")) or not opening:
-            found = yield from _list(reading)
-            if not opening and not reading.own and not all(reading.tools.known(call.name) for call in found):
-                raise Malformed("calls of functions that are not among the tools")
-            for call in found:
+            note_others(reading, values)
+        elif (yield from stream.starts("[")):
+            for call in (yield from _list(reading)):
                 reading.emit(call)
         else:
             yield from _lines(reading)
         if fenced:
             yield from _accept(reading, _FENCE)
-        if closing and not (yield from _accept(reading, closing)):
+        if not (yield from _accept(reading, closing)):
             reading.unclosed = closing
 
     return read
+
+
+def _unmarked(reading: Reading) -> Step[None]:
+    """Read a list without marks: the whole reply, or from the start of a line on where the functions are known."""
+    stream = reading.stream
+    if not begins_line(stream):
+        raise Malformed("a list within a line")
+    yield from stream.blanks()
+    found = yield from _list(reading)
+    if not reading.own and not all(reading.tools.known(call.name) for call in found):
+        raise Malformed("calls of functions that are not among the tools")
+    for call in found:
+        reading.emit(call)
+    yield from sole(reading)
 
 
 def _accept(reading: Reading, mark: str) -> Step[bool]:
@@ -136,10 +155,19 @@ def _call(reading: Reading) -> Step[ToolCall]:
         yield from stream.blanks()
         if key in arguments:
             raise Malformed(f"{key} is given twice")
-        arguments[key] = python_literals.read((yield from stream.value_text(python_literals.NESTING)))
+        arguments[key] = yield from _value(reading, name)
         yield from stream.blanks()
         if (yield from stream.accept(",")) is None and (yield from stream.starts(")")) is None:
             yield from stream.expect(",")
+
+
+def _value(reading: Reading, function: str) -> Step[Any]:
+    try:
+        return python_literals.read((yield from reading.stream.value_text(python_literals.NESTING)))
+    except Malformed as error:
+        if reading.tools.given and reading.tools.known(function):
+            raise Refused(str(error), f"a call of {function} that cannot be read: {error}") from error
+        raise
 
 
 def _may_become(name: str, reading: Reading) -> bool:
@@ -205,7 +233,7 @@ OLMO3 = Dialect(
 MINICPM3 = Dialect(
     name="minicpm3",
     openings=("<|tool_call_start|>",),
-    read=calls("<|tool_call_start|>", "<|tool_call_end|>"),
+    read=calls("<|tool_call_start|>", "<|tool_call_end|>", in_fence=True),
     write=written("<|tool_call_start|>\n```python\n", "\n```\n<|tool_call_end|>", "\n", _json_text, gap=","),
     signature=r"<\|tool_call_start\|>\s*```python\s*NAME\(",
     reasoning=(("<|thought_start|>", "<|thought_end|>"), ("<think>", "</think>")),
@@ -227,6 +255,7 @@ PYTHONIC = Dialect(
     write=written("[", "]", ", ", python_literals.write),
     signature=r"\[\s*NAME\(",
     bare="[",
+    named=("[NAME(", "[ NAME(", "[\n    NAME(", "[\n  NAME(", "[\nNAME("),
     dropped=("<|eot_id|>", "<|eom_id|>", "<|eot|>"),
     aliases=("llama3.2",),
 )

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from templatelint.dialects.reply import ToolCall
 from templatelint.dialects.stream import Cut, Malformed, Step, Stream
-from templatelint.dialects.syntaxes.json_calls import arguments_of, call_of, calls_of
+from templatelint.dialects.syntaxes.json_calls import arguments_of, call_of, calls_of, note_others, value
 from templatelint.dialects.syntaxes.tags import Opened, Tags, name_extent
-from templatelint.dialects.tools import literal
+from templatelint.dialects.tools import literal, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,8 +37,10 @@ def reader(tags: Tags, read_call: ReadCall | None = None) -> ReadCalls:
         stream = reading.stream
         section = yield from stream.accept(*(opening for opening, _ in tags.sections))
         if section is not None and tags.json_calls and (yield from _stands(stream, "{", "[")):
-            for call in calls_of((yield from stream.json())):
+            found = yield from value(reading)
+            for call in calls_of(found):
                 reading.emit(call)
+            note_others(reading, found)
             reading.empty = not reading.found
         else:
             yield from _skip(stream, tags.fillers)
@@ -113,14 +115,16 @@ def _call(reading: Reading, tags: Tags, sectioned: bool) -> Step[None]:
     start = stream.at
     yield from stream.expect(*tags.call.marks)
     if tags.json_calls and (yield from _stands(stream, "{")):
-        yield from _emit_closed(reading, tags, call_of((yield from stream.json())))
+        found = yield from value(reading)
+        yield from _emit_closed(reading, tags, call_of(found))
+        note_others(reading, found)
         return
     stream.at = start
     opened = yield from function(stream, tags)
     if opened.whole:
         reading.emit(ToolCall(opened.name, {}))
     elif tags.json_arguments and (yield from _stands(stream, "{")):
-        arguments = arguments_of((yield from stream.json()))
+        arguments = arguments_of((yield from value(reading)))
         yield from _emit_closed(reading, tags, ToolCall(opened.name, arguments))
     else:
         arguments = yield from _Arguments(reading, tags, opened.name, sectioned=sectioned).read()
@@ -169,12 +173,16 @@ class _Arguments:
         self._function = function
         self._marks = (tags.argument_end, tags.call_end, *tags.call.marks, *tags.argument.marks)
         self._found: dict[str, Any] = {}
+        self._raws: dict[str, str] = {}
 
     def read(self) -> Step[dict[str, Any]]:
         """Read all of them."""
         while (yield from _stands(self._stream, *self._tags.argument.marks)):
             opened = yield from self._tags.argument.read(self._stream)
             raw = "" if opened.whole else (yield from self._value(opened.name))
+            if opened.name in self._found:
+                self._reading.drop(f"the argument {opened.name!r} twice", self._raws[opened.name])
+            self._raws[opened.name] = raw
             self._found[opened.name] = self._typed(opened, raw)
         if self._tags.doubtful and not self._found and not self._is_sure():
             raise Malformed(f"{self._function!r} may be a word as well as a function")
@@ -186,9 +194,16 @@ class _Arguments:
         return tools.known(self._function) if tools.given else self._reading.own
 
     def _typed(self, opened: Opened, raw: str) -> Any:
-        if opened.kind is None:
-            return self._reading.tools.value(self._function, opened.name, raw)
-        return raw if opened.kind == "string" else literal(raw.strip(), raw)
+        tools = self._reading.tools
+        if opened.kind == "string":
+            return raw
+        found = literal(raw.strip(), raw) if opened.kind else tools.value(self._function, opened.name, raw)
+        if isinstance(found, str):
+            schema = {"type": opened.kind} if opened.kind else tools.parameters(self._function).get(opened.name)
+            why = unreadable(raw.strip(), schema)
+            if why is not None:
+                self._reading.notes.append(("malformed", f"the argument {opened.name!r} is read as text: {why}", ""))
+        return found
 
     def _value(self, key: str) -> Step[str]:
         """Read a value and the mark behind it."""
