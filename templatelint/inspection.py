@@ -120,7 +120,7 @@ def inspect(model: Model, asked: Sequence[Engine]) -> Inspection:
             observed = _observed_too(observed, model, engine, further.values())
             view = replace(view, matrix=observed, adapted={**adapted, **further})
         found[engine.name] = capabilities.read(view, adds_bos=_adds_bos(engine, own))
-        syntax[engine.name] = call_syntax.of(view)
+        syntax[engine.name] = call_syntax.read_back(view)
     elsewhere = _elsewhere(model, syntax)
     return Inspection(
         model,

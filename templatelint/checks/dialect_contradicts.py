@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from templatelint.view import View
 
 _OFFER, _PLAIN = "tools-offer", "chat-basic"
-CASES = (_OFFER, _PLAIN, *call_syntax.CASES)
+CASES = (_OFFER, _PLAIN, *call_syntax.FIRST)
+CALL_CASES = call_syntax.CASES
 
 
 def check(view: View) -> Iterator[Fault]:

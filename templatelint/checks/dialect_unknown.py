@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from templatelint.view import View
 
 _CALLS = ("tool-call-empty", "tool-call-text", "tool-call")
-CASES = (*_CALLS, *call_syntax.CASES)
+CASES = (*_CALLS, *call_syntax.FIRST)
+CALL_CASES = call_syntax.CASES
 READ_BACK = _CALLS[:1]
 
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from templatelint.model import Impact
     from templatelint.view import View
 
-CASES = call_syntax.CASES
+CASES = call_syntax.FIRST
+CALL_CASES = call_syntax.CASES
 READ_BACK = call_syntax.ROUND_TRIPS
 _PLAIN, _TYPES, _PARALLEL = call_syntax.ROUND_TRIPS
 _BAD = frozenset({"wrong_args", "wrong_calls", "as_content", "parse_error"})
@@ -108,11 +109,11 @@ def _handler(view: View) -> str:
 
 def _launched(view: View) -> Iterator[Fault]:
     """The parser that the user names, or else the one that fits best."""
-    from templatelint.dialects.serving import parsers
-
     syntax = call_syntax.of(view)
     if syntax.dialect is None:
         return
+    from templatelint.dialects.serving import parsers
+
     known = parsers.load(view.engine)
     release = f"{known.title} {known.version}"
     fitting = parsers.for_dialect(view.engine, syntax.dialect, syntax.calls)
