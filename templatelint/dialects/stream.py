@@ -17,6 +17,7 @@ MOST_DIGITS = 4000  # of an integer; Python converts 4300
 DEEPEST = 100  # nested brackets; what models write has a handful
 _GLIMPSE = 24  # characters of the text that a message repeats
 _KEPT = 65_536  # characters that are read and still held, before they are let go of
+_FEW = 8  # texts that are compared one by one
 _SCALAR = re.compile(r"[-+.\w]+")
 
 
@@ -99,6 +100,8 @@ class Stream:
 
     def starts(self, *literals: str) -> Step[str | None]:
         """The longest of these texts that stands here, or None."""
+        if len(literals) > _FEW:
+            literals = _beginning_with((yield from self.peek()), literals)
         for literal in _longest_first(literals):
             while not self.ended and len(self._text) - self.at < len(literal):
                 if not literal.startswith(self._text[self.at :]):
@@ -299,6 +302,11 @@ def _in_common(one: str, other: str) -> int:
     """How many characters two texts begin with in common."""
     shorter = min(len(one), len(other))
     return next((at for at in range(shorter) if one[at] != other[at]), shorter)
+
+
+@lru_cache(maxsize=512)
+def _beginning_with(character: str, literals: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(literal for literal in literals if character and literal.startswith(character))
 
 
 @lru_cache(maxsize=512)
