@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from templatelint.dialects.prose import Prose
+from templatelint.dialects.prose import Markdown, Prose
 
 MARK, INLINE, MESSAGE = object(), object(), object()
 
@@ -43,3 +43,25 @@ def test_whitespace_beside_marks(pieces: list[object], text: str | None) -> None
             else:
                 prose.mark(verbatim=piece is INLINE)
     assert (whole.text, split.text) == (text, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", ""),
+        ("a `b", "span"),
+        ("a `b`", ""),
+        ("a ``b ` c", "span"),
+        ("a `b\nc", ""),
+        ("```", "fence"),
+        ("a\n  ```xml\n`b", "fence"),
+        ("```\na\n```", ""),
+        ("a ```", "span"),
+    ],
+)
+def test_what_markdown_quotes(text: str, code: str) -> None:
+    whole, split = Markdown(), Markdown()
+    whole.add(text)
+    for character in text:
+        split.add(character)
+    assert (whole.code, split.code) == (code, code)
