@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import AnyStr, NamedTuple
 
 BLANKS = b" \t\n\v\f\r"
 
@@ -71,8 +71,8 @@ def last_marker(text: bytes) -> tuple[bytes, bytes]:
     return b"", b""
 
 
-def shared_head(left: bytes, right: bytes) -> int:
-    """How many bytes two texts start with in common."""
+def shared_head(left: AnyStr, right: AnyStr) -> int:
+    """How many bytes, or characters, two texts start with in common."""
     same, different = 0, min(len(left), len(right)) + 1
     while different - same > 1:  # halving: comparing slices is far cheaper than a loop over bytes
         middle = (same + different) // 2

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from templatelint.engines.llamacpp import prefill
-from templatelint.engines.llamacpp.markers import BLANKS
+from templatelint.engines.llamacpp.markers import BLANKS, shared_head
 from templatelint.engines.llamacpp.parsing import automatic, handlers
 from templatelint.engines.llamacpp.parsing.reply import NoMatch, Parsed, Setting
 from templatelint.engines.llamacpp.tool_calls import NotAnalysable
@@ -71,17 +71,6 @@ def _chat(request: Request, count: int) -> ChatRequest:
 
 def _shown(error: Exception) -> str:
     return error.record.message if isinstance(error, RenderFailure) else str(error)
-
-
-def _shared(left: str, right: str) -> int:
-    same, different = 0, min(len(left), len(right)) + 1
-    while different - same > 1:
-        middle = (same + different) // 2
-        if left[same:middle] == right[same:middle]:
-            same = middle
-        else:
-            different = middle
-    return same
 
 
 def parse(loaded: LoadedTemplate, request: Request, chat: ChatRequest, opened: Opened, reply: bytes) -> Parsed:
@@ -158,7 +147,7 @@ class _Trip:
         prompt = self.opened.prompt
         if printed.startswith(prompt):
             return printed[len(prompt) :]
-        shared = _shared(printed, prompt)
+        shared = shared_head(printed, prompt)
         start, _ = self._thoughts()
         cue = self.opened.generation_prompt.decode("utf-8", "replace")
         header = cue.partition(start.decode("utf-8", "replace"))[0] if start else cue
