@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from templatelint import accommodation, cards, cases, checks, disagreement, engines, matrix, reading
+from templatelint import accommodation, call_syntax, cards, cases, checks, disagreement, engines, matrix, reading
 from templatelint.model import (
     SEVERITIES,
     Card,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Progress: TypeAlias = "Callable[[int, int], None]"
 
 # Cells that show whether the template has anything to do with tools; they decide whether that need is on.
-_CALL_CELLS = ("tool-call", "tool-call-empty", "tool-call-text")
+_CALL_CELLS = call_syntax.FIRST[1:]
 _TOOL_CELLS = ("tools-offer", "tools-many", *_CALL_CELLS)
 _CALL_MARK = "call.1.value"
 _TOOL_MARKS = ("tools.1.description", "tools.1.name", _CALL_MARK)

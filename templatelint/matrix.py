@@ -301,10 +301,9 @@ def _run(
             loads[engine.name] = _error(items[0])
         else:  # the child, or what the engine runs on, ended while it was loading the template
             loads[engine.name], pending = pending, None
+        answered = [item for item in items[1:] if len(item) != _REPLY]
         replies[engine.name] = {item[0]: ReadBack.of(item[1]) for item in items[1:] if len(item) == _REPLY}
-        found: dict[str, Observation | str] = {
-            key: _observation(plain) for key, *plain in items[1:] if len(plain) != _REPLY - 1
-        }
+        found: dict[str, Observation | str] = {key: _observation(plain) for key, *plain in answered}
         refused = loads[engine.name] is not None and not _renders_refused(loads[engine.name], extent)
         lost = f"not tried: an earlier cell {'ran out of budget' if stop is None else f'ended with: {stop.message}'}"
         lost = f"{engine.name} does not load the template" if refused else gone.get(engine.name, lost)
