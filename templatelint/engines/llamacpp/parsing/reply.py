@@ -87,7 +87,6 @@ class Setting:
 
 if TYPE_CHECKING:
     Grammar: TypeAlias = Callable[[Cursor, Setting], object]
-    Assembly: TypeAlias = Callable[[Cursor], Parsed]
 
 
 def read(grammar: Grammar, reply: bytes, setting: Setting, *, form: str = "peg-native", **options: Any) -> Parsed:
