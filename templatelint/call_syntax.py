@@ -13,7 +13,7 @@ from templatelint.reading import THOUGHT, has, positions, region, stretch
 from templatelint.view import NoText, View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from templatelint.dialects.reply import ToolCall
     from templatelint.engines import Engine
@@ -166,6 +166,13 @@ def _refused(view: View, known: CallSyntax) -> CallSyntax:
     why = f"no request with tool calls renders: {first.message}"
     never = stopped is None and not speaks_of_calls(view.model)
     return replace(known, rendered=False if never else None, why=why, refused=True, budget=stopped is not None)
+
+
+def shows_call_of(case_ids: Collection[str], case_id: str, prompt: str) -> bool:
+    """Whether a cell is one of these cases, be it adapted to what the template demands, and shows its calls."""
+    stem, *variants = case_id.split("+")
+    wanted = stem in case_ids and accommodation.VARIANTS.issuperset(variants)
+    return wanted and has(prompt, cases.get(case_id), "call.1.value")
 
 
 def speaks_of_calls(model: Model) -> bool:

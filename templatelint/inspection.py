@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -77,6 +77,7 @@ class Inspection:
         syntax: engine → how its prompts write tool calls.
         flags: engine → how it is to be launched so that it reads calls and thoughts; of those with something to say.
         elsewhere: an engine that was not asked → the calls that it shows, where none that was asked shows any.
+        views: engine → its cells, adapted to what the template demands: what all of this was read off.
     """
 
     model: Model
@@ -87,6 +88,7 @@ class Inspection:
     syntax: Mapping[str, CallSyntax]
     flags: Mapping[str, Flags]
     elsewhere: Mapping[str, CallSyntax]
+    views: Mapping[str, View] = field(repr=False)
 
 
 def not_run(names: Sequence[str] = ()) -> tuple[NotRun, ...]:
@@ -99,26 +101,37 @@ def uses(asked: Sequence[Engine]) -> tuple[EngineUse, ...]:
     return tuple(EngineUse(engine.name, engine.renderer, engine.version, engine.emulated) for engine in asked)
 
 
-def inspect(model: Model, asked: Sequence[Engine]) -> Inspection:
-    """Observe the model as each engine would serve it, and read the facts off."""
+def inspect(
+    model: Model, asked: Sequence[Engine], further: Iterable[str] = (), read_back: matrix.Chosen | None = None
+) -> Inspection:
+    """Observe the model as each engine would serve it, and read the facts off.
+
+    Args:
+        model: the model.
+        asked: the engines.
+        further: ids of cases to render besides, for whoever reads the views.
+        read_back: of which cells engines are to read the calls back, given the case's id and the prompt.
+    """
     planned = capabilities.plan(template.source for template in model.templates)
-    plan = tuple(dict.fromkeys((*planned, *call_syntax.CASES)))
-    observed = _observed(model, asked, plan)
+    plan = tuple(dict.fromkeys((*planned, *call_syntax.CASES, *further)))
+    observed = _observed(model, asked, plan, read_back)
     own = _own_facts(model, asked, observed)
     found: dict[str, Capabilities] = {}
     syntax: dict[str, CallSyntax] = {}
+    views: dict[str, View] = {}
     for engine in asked:
         adapted: Mapping[str, str] = {}
         bounded_out = _out_of_budget(observed, engine)
         if not bounded_out and accommodation.suspicious(observed.of(engine.name)):
             observed = _observed_too(observed, model, engine, accommodation.PROBES)
             adapted = accommodation.adapted(plan, accommodation.demands(observed.of(engine.name)))
-            observed = _observed_too(observed, model, engine, adapted.values())
+            observed = _observed_too(observed, model, engine, adapted.values(), read_back)
         template = _of(engine.choose(model, cases.get(_CHAT).request)) or _none(model)
         view = View.of(engine, model, template, observed, adapted)
-        if not bounded_out and (further := capabilities.adapted(view)):
-            observed = _observed_too(observed, model, engine, further.values())
-            view = replace(view, matrix=observed, adapted={**adapted, **further})
+        if not bounded_out and (carried := capabilities.adapted(view)):
+            observed = _observed_too(observed, model, engine, carried.values(), read_back)
+            view = replace(view, matrix=observed, adapted={**adapted, **carried})
+        views[engine.name] = view
         found[engine.name] = capabilities.read(view, adds_bos=_adds_bos(engine, own))
         syntax[engine.name] = call_syntax.read_back(view)
     elsewhere = _elsewhere(model, syntax)
@@ -131,6 +144,7 @@ def inspect(model: Model, asked: Sequence[Engine]) -> Inspection:
         syntax,
         _flags(model, syntax, found, own, elsewhere),
         elsewhere,
+        views,
     )
 
 
@@ -189,7 +203,9 @@ def _serving(model: Model, engine: Engine) -> Serving:
 # ------------------------------------------------------------------------------------------------ the cells
 
 
-def _observed(model: Model, asked: Sequence[Engine], case_ids: Iterable[str]) -> matrix.Matrix:
+def _observed(
+    model: Model, asked: Sequence[Engine], case_ids: Iterable[str], read_back: matrix.Chosen | None = None
+) -> matrix.Matrix:
     """Each case rendered by the template that the engine chooses for it."""
     wanted = [cases.get(case_id) for case_id in case_ids]
     users: dict[str, dict[str, Engine]] = {}  # template → the engines that choose it for some case
@@ -206,7 +222,8 @@ def _observed(model: Model, asked: Sequence[Engine], case_ids: Iterable[str]) ->
     for template in model.templates:
         if template.name not in users:
             continue
-        part = matrix.observe(model, template, list(users[template.name].values()), wanted, seconds=_SECONDS)
+        served = list(users[template.name].values())
+        part = matrix.observe(model, template, served, wanted, seconds=_SECONDS, read_back=read_back)
         whole = whole.extended(part)
         for name, error in part.loads.items():
             if loads.get(name) is None:
@@ -230,9 +247,15 @@ def _named(error: RenderError | None, template: Template, model: Model) -> Rende
     return RenderError(error.kind, f"template {template.name}: {error.message}", error.line, error.column)
 
 
-def _observed_too(observed: matrix.Matrix, model: Model, engine: Engine, case_ids: Iterable[str]) -> matrix.Matrix:
+def _observed_too(
+    observed: matrix.Matrix,
+    model: Model,
+    engine: Engine,
+    case_ids: Iterable[str],
+    read_back: matrix.Chosen | None = None,
+) -> matrix.Matrix:
     further = [case_id for case_id in dict.fromkeys(case_ids) if (case_id, engine.name) not in observed.cells]
-    return observed.extended(_observed(model, [engine], further)) if further else observed
+    return observed.extended(_observed(model, [engine], further, read_back)) if further else observed
 
 
 # ------------------------------------------------------------------------------- what an engine finds out itself

@@ -167,7 +167,7 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
     beside = disagreement.untrimmed(unit.template, running) if _TRIMMING in judged else []
     whole = (*plan, *_call_plan(evaluated))
     further = partial(_further, plan, whole)
-    back = partial(_comes_back, _read_back(evaluated))
+    back = partial(call_syntax.shows_call_of, _read_back(evaluated))
     observed = matrix.observe(unit.model, unit.template, running, wanted, beside, further=further, read_back=back)
     faults: list[tuple[Card, str, Fault]] = []
     not_run: list[NotRun] = []
@@ -253,13 +253,6 @@ def _shows_call(case_id: str, cell: Observation) -> bool:
 def _read_back(selected: tuple[Card, ...]) -> frozenset[str]:
     """The ids of the cases of which engines are to read the calls back."""
     return frozenset(case_id for card in selected for case_id in getattr(checks.load(card.name), "READ_BACK", ()))
-
-
-def _comes_back(case_ids: AbstractSet[str], case_id: str, prompt: str) -> bool:
-    """Whether a cell is one of these cases, be it adapted to what the template demands, and shows its calls."""
-    stem, *variants = case_id.split("+")
-    wanted = stem in case_ids and accommodation.VARIANTS.issuperset(variants)
-    return wanted and reading.has(prompt, cases.get(case_id), _CALL_MARK)
 
 
 def _apply(card: Card, view: View) -> tuple[list[Fault], list[str]]:

@@ -45,6 +45,7 @@ class Prediction:
         engines: those on which B does so.
         message: the change in one clause.
         help: what the user can do about it; empty where there is nothing to do.
+        launch: engine → the flags that this takes there, or what to leave out.
         evidence: A's stretch and B's, of each engine.
         follows: the subject of a larger loss that brings this one with it; empty where it stands for itself.
         request: the user's own request that shows it; empty for the canonical cases.
@@ -60,21 +61,32 @@ class Prediction:
     engines: tuple[str, ...]
     message: str
     help: str = ""
+    launch: tuple[tuple[str, str], ...] = ()
     evidence: tuple[Span, ...] = ()
     follows: str = ""
     request: str = ""
+
+    @property
+    def remedy(self) -> str:
+        """What to do, with the flags of each engine behind it."""
+        groups: dict[str, list[str]] = {}
+        for engine, flags in self.launch:
+            groups.setdefault(flags, []).append(engine)
+        told = "; ".join(f"{', '.join(engines)}: {flags}" for flags, engines in groups.items())
+        return f"{self.help} ({told})" if told else self.help
 
 
 def merged(predictions: Iterable[Prediction]) -> tuple[Prediction, ...]:
     """The predictions, those that say the same of several engines as one, gravest first."""
     groups: dict[Prediction, list[Prediction]] = {}
     for prediction in predictions:
-        groups.setdefault(replace(prediction, engines=(), evidence=()), []).append(prediction)
+        groups.setdefault(replace(prediction, engines=(), evidence=(), launch=()), []).append(prediction)
     told = [
         replace(
             same,
             engines=tuple(dict.fromkeys(engine for one in group for engine in one.engines)),
             evidence=tuple(dict.fromkeys(span for one in group for span in one.evidence)),
+            launch=tuple(dict.fromkeys(flags for one in group for flags in one.launch)),
         )
         for same, group in groups.items()
     ]

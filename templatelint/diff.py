@@ -1,0 +1,230 @@
+"""Two models on the same engines, or one on two → what works with the first and breaks with the second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from templatelint import outcomes
+from templatelint.alignment import excerpt
+from templatelint.differences import differences
+from templatelint.outcomes import BY_ID, CHAT, GRADES, LOADS, SUBJECTS, Launch
+from templatelint.predictions import Prediction, Span, Verdict, merged
+from templatelint.view import NoText
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from templatelint.differences import Difference
+    from templatelint.inspection import Inspection
+    from templatelint.outcomes import Outcome, Subject
+
+# engine → how it is told to render with another template than the model's
+_OVERRIDE = {
+    "llama.cpp": "--chat-template-file FILE",
+    "vllm": "--chat-template FILE",
+    "sglang": "--chat-template FILE",
+    "transformers": "chat_template=TEXT",
+    "mlx-lm": "--chat-template TEXT",
+}
+
+
+@dataclass(frozen=True)
+class Known:
+    """A model under comparison.
+
+    Attributes:
+        ref: the reference as typed.
+        inspection: what `outcomes.observed` gives.
+    """
+
+    ref: str
+    inspection: Inspection
+
+
+@dataclass(frozen=True)
+class Launches:
+    """How engines run that are told at launch which parsers read replies.
+
+    Attributes:
+        calls: engine → the tool-call parser that the user names, for both models.
+        relaunched: the second model is served with the parsers that fit it; otherwise with those that fit the first.
+    """
+
+    calls: Mapping[str, str]
+    relaunched: bool = False
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One model in another's place.
+
+    Attributes:
+        pairs: the engine of A and that of B, of each comparison.
+        predictions: gravest first; without those of needs that do not count.
+        differences: engine of B → what differs besides and loses nothing.
+    """
+
+    a: Known
+    b: Known
+    pairs: tuple[tuple[str, str], ...]
+    predictions: tuple[Prediction, ...]
+    differences: Mapping[str, tuple[Difference, ...]]
+
+    @property
+    def breaks(self) -> bool:
+        """Whether something that is needed works with A and not with B."""
+        return any(prediction.verdict == "breaks" for prediction in self.predictions)
+
+
+def compare(
+    a: Known, b: Known, pairs: Sequence[tuple[str, str]], needs: AbstractSet[str], launches: Launches
+) -> Comparison:
+    """Predict what a client made for A meets with B.
+
+    Args:
+        a: what the client was made for.
+        b: what takes its place.
+        pairs: an engine for A and one for B, each.
+        needs: what the client relies on.
+        launches: how the engines run.
+    """
+    found = [
+        prediction
+        for engine_a, engine_b in pairs
+        for prediction in _predicted(_Side(a, engine_a), _Side(b, engine_b), needs, launches)
+    ]
+    beside = {
+        engine_b: differences(a.inspection.views[engine_a], b.inspection.views[engine_b])
+        for engine_a, engine_b in pairs
+    }
+    found.sort(key=lambda prediction: _ORDER[prediction.subject])
+    return Comparison(a, b, tuple(pairs), merged(found), beside)
+
+
+_ORDER = {subject.id: at for at, subject in enumerate(SUBJECTS)}
+
+
+@dataclass(frozen=True)
+class _Side:
+    known: Known
+    engine: str
+
+    @property
+    def fitting(self) -> Launch:
+        """The parsers that fit this model here."""
+        return outcomes.launch(self.known.inspection, self.engine)
+
+    def outcomes(self, started: Launch) -> Mapping[str, Outcome]:
+        """What becomes of each subject with these parsers."""
+        return outcomes.of(self.known.inspection, self.engine, started)
+
+
+def _predicted(a: _Side, b: _Side, needs: AbstractSet[str], launches: Launches) -> Iterator[Prediction]:
+    started_a = _started(a, launches)
+    # another engine has parsers of its own
+    anew = launches.relaunched or a.engine != b.engine
+    started_b = _started(b, launches) if anew else started_a
+    before, after = a.outcomes(started_a), b.outcomes(started_b)
+    verdicts = {subject.id: _verdict(subject, before[subject.id], after[subject.id]) for subject in SUBJECTS}
+    for subject in SUBJECTS:
+        verdict = verdicts[subject.id]
+        if verdict is None or subject.need not in needs:
+            continue
+        was, is_now = before[subject.id], after[subject.id]
+        if verdict == "changes" and was.word == is_now.word:
+            is_now = replace(is_now, word=f"{is_now.word} (another form)", says=f"{is_now.says}, in another form")
+        cure, flags = _cure(subject, verdict, b, started_b)
+        yield Prediction(
+            a=a.known.ref,
+            b=b.known.ref,
+            need=subject.need,
+            subject=subject.id,
+            verdict=verdict,
+            before=was.word,
+            after=is_now.word,
+            engines=(b.engine,),
+            message=f"{(BY_ID[LOADS] if after[LOADS].grade == 'broken' else subject).name} {is_now.says}",
+            help=cure,
+            launch=flags,
+            evidence=(_span(a, subject, was), _span(b, subject, is_now)),
+            follows=_larger(subject, verdict, verdicts),
+        )
+
+
+def _started(side: _Side, launches: Launches) -> Launch:
+    named = launches.calls.get(side.engine)
+    return side.fitting._replace(calls=named) if named else side.fitting
+
+
+def _verdict(subject: Subject, before: Outcome, after: Outcome) -> Verdict | None:
+    if before.grade is None or after.grade is None:
+        return None
+    was, is_now = GRADES.index(before.grade), GRADES.index(after.grade)
+    if was < is_now:
+        return "improves"
+    if was > is_now:
+        return "breaks" if after.grade == "broken" and not subject.mildly else "degrades"
+    same = (before.word, before.form) == (after.word, after.form)
+    return "changes" if after.grade == "works" and not same else None
+
+
+def _larger(subject: Subject, verdict: Verdict, verdicts: Mapping[str, Verdict | None]) -> str:
+    """The larger loss that brings this one with it."""
+    if subject.id == LOADS:
+        return ""
+    within = (LOADS, *(() if subject.id == CHAT else (CHAT,)), *subject.within)
+    return next((larger for larger in within if verdicts[larger] in _BRINGS[verdict]), "")
+
+
+# verdict → those of a larger subject that it may follow from
+_BRINGS: Mapping[Verdict, tuple[Verdict, ...]] = {
+    "breaks": ("breaks", "degrades"),
+    "degrades": ("breaks", "degrades"),
+    "changes": ("breaks", "degrades", "changes"),
+    "improves": ("improves",),
+}
+
+
+def _cure(subject: Subject, verdict: Verdict, b: _Side, started: Launch) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """What the user can do, and the flags of the engine that it takes."""
+    if verdict == "improves" or (verdict == "changes" and subject.id not in _TOLD_OF):
+        return "", ()
+    if subject.id not in _READ_BY_PARSERS or b.fitting == started:
+        flags = _OVERRIDE.get(b.engine) if subject.template else None
+        return subject.cure, ((b.engine, flags),) if flags else ()
+    known = b.known.inspection.flags.get(b.engine)
+    if known is not None and known.arguments:
+        return "launch with the parsers that fit", ((b.engine, " ".join(known.arguments)),)
+    return "launch without these parsers", ((b.engine, " ".join(_words(started))),)
+
+
+# what the parsers decide that an engine is launched with
+_READ_BY_PARSERS = frozenset({"reply-calls", "reply-parallel-calls", "answers", "reply-thoughts"})
+# of which a client has to know although nothing is lost
+_TOLD_OF = frozenset({"call-dialect", "thinking-default"})
+
+
+def _words(started: Launch) -> Iterator[str]:
+    if started.calls:
+        yield f"--tool-call-parser {started.calls}"
+    if started.thoughts:
+        yield f"--reasoning-parser {started.thoughts}"
+
+
+def _span(side: _Side, subject: Subject, outcome: Outcome) -> Span:
+    """What the prompt shows of the subject."""
+    view = side.known.inspection.views[side.engine]
+    case_id = outcome.case or subject.case
+    if view.load_error is not None:
+        return Span(side.known.ref, side.engine, case_id, view.load_error.message, failed=True)
+    try:
+        observation = view.plain(case_id) if outcome.case else view.observation(case_id)
+    except NoText as missing:
+        return Span(side.known.ref, side.engine, case_id, missing.why, failed=True)
+    if observation.prompt is None:
+        said = observation.error.message if observation.error else ""
+        return Span(side.known.ref, side.engine, case_id, said, failed=True)
+    case = view.matrix.cases[case_id] if outcome.case else view.case(case_id)
+    return Span(side.known.ref, side.engine, case.id, excerpt(observation.prompt, case, subject.marks))

@@ -1,0 +1,653 @@
+"""What is known of a model on an engine → what becomes of each thing that a client may rely on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from templatelint import call_syntax, inspection
+from templatelint.checks import call_id_constrained, parser_mismatch
+from templatelint.dialects.serving import parsers
+from templatelint.errors import clip
+from templatelint.model import NEEDS
+from templatelint.reading import positions
+from templatelint.view import NoText
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from templatelint.call_syntax import CallSyntax
+    from templatelint.capabilities import Capabilities
+    from templatelint.engines import Engine
+    from templatelint.inspection import Inspection
+    from templatelint.model import Fault, Model
+    from templatelint.view import View
+
+Grade: TypeAlias = Literal["works", "degraded", "broken"]
+GRADES: tuple[Grade, ...] = ("broken", "degraded", "works")
+
+# The needs that facts of single conversations tell nothing of.
+_ELSEWHERE = frozenset({"prefix-cache", "training"})
+JUDGED = tuple(need for need in NEEDS if need not in _ELSEWHERE)
+
+# Cases beside those of `inspect`: they show whether ids as the engine makes them are taken.
+FURTHER = call_id_constrained.CASES
+# The parts of a template's whole answer that lack together where it does not load, or refuses every request.
+LOADS, CHAT = "template", "chat"
+_WORDS = 160  # characters of what a template says
+
+
+class Launch(NamedTuple):
+    """With which parsers an engine is started that is told them; empty where it is started with none."""
+
+    calls: str = ""
+    thoughts: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What becomes of one thing.
+
+    Attributes:
+        grade: it `works`, is `degraded` or `broken`; None where that is not known, or it does not apply.
+        word: the same as a word of `Capabilities`, or a name.
+        says: the same as a clause.
+        case: the id of the cell that shows it; empty where none does.
+        form: what else tells two outcomes of one word apart.
+    """
+
+    grade: Grade | None
+    word: str = ""
+    says: str = ""
+    case: str = ""
+    form: str = ""
+
+
+UNKNOWN = Outcome(None)
+
+
+class Subject(NamedTuple):
+    """One thing that a client may rely on.
+
+    Attributes:
+        id: stable name, for programs.
+        need: which of a client's needs it belongs to.
+        name: what it is called, in the plural: a clause follows.
+        fact: the capability that tells; empty where something else does.
+        case: the id of the case that shows it.
+        marks: which texts of that case to look for.
+        within: larger subjects, the largest first: where one of them is lost, so is this.
+        cure: what can be done where the model does not do it; empty where nothing can.
+        template: another template would do it.
+        mildly: a loss here is no break: clients hardly rely on it.
+    """
+
+    id: str
+    need: str
+    name: str
+    fact: str = ""
+    case: str = ""
+    marks: tuple[str, ...] = ()
+    within: tuple[str, ...] = ()
+    cure: str = ""
+    template: bool = False
+    mildly: bool = False
+
+
+_CALL = ("call.1.name", "call.1.value")
+_NO_TOOLS = ("tools", "tool-calls")
+_THINKS = ("reasoning",)
+
+SUBJECTS: tuple[Subject, ...] = (
+    Subject(LOADS, "chat", "the template", case="chat-basic"),
+    Subject(CHAT, "chat", "plain chats", "chat", "chat-basic", ("user.1",)),
+    Subject(
+        "string-content",
+        "chat",
+        "messages with a string as content",
+        "string_content",
+        "chat-basic",
+        ("user.1",),
+        (CHAT,),
+        "send content as a list of parts",
+    ),
+    Subject(
+        "answers",
+        "chat",
+        "answers",
+        case="chat-basic",
+        marks=("user.1",),
+        within=(CHAT,),
+        cure="cut the thoughts off in the client (`templatelint parse`)",
+    ),
+    Subject(
+        "system",
+        "system",
+        "system messages",
+        "system",
+        "chat-system",
+        ("system",),
+        cure="put the text at the start of the first user message",
+    ),
+    Subject(
+        "system-with-tools",
+        "system",
+        "system messages beside tools",
+        "system_with_tools",
+        "tools-offer-system",
+        ("system",),
+        ("system",),
+        "put the text at the start of the first user message",
+    ),
+    Subject(
+        "tools",
+        "tools",
+        "tool definitions",
+        "tools",
+        "tools-offer",
+        ("tools.1.name", "tools.1.description"),
+        cure="serve it with a template of this model that prints them",
+        template=True,
+    ),
+    Subject(
+        "tool-calls",
+        "tools",
+        "tool calls of the history",
+        "tool_calls",
+        "tool-call-empty",
+        _CALL,
+        ("tools",),
+        "serve it with a template of this model that prints them",
+        template=True,
+    ),
+    Subject(
+        "tool-results",
+        "tools",
+        "tool results",
+        "tool_results",
+        "tool-call-empty",
+        ("tool.1",),
+        _NO_TOOLS,
+        "send results as user messages, or serve it with a template that takes the role tool",
+        template=True,
+    ),
+    Subject(
+        "reply-calls",
+        "tools",
+        "tool calls in replies",
+        case="tool-call-empty",
+        marks=_CALL,
+        within=_NO_TOOLS,
+        cure="read the calls in the client (`templatelint parse`)",
+    ),
+    Subject(
+        "call-dialect",
+        "tools",
+        "tool calls",
+        case="tool-call-empty",
+        marks=_CALL,
+        within=(*_NO_TOOLS, "reply-calls"),
+        cure="a client that reads calls itself has to read these (`templatelint parse`)",
+    ),
+    Subject("arguments", "tools", "arguments of tool calls", case="tool-call-empty", marks=_CALL, within=_NO_TOOLS),
+    Subject(
+        "content-beside-calls",
+        "tools",
+        "tool calls without content",
+        case="tool-call",
+        marks=_CALL,
+        within=(*_NO_TOOLS, "arguments"),
+        cure='send content "" beside tool calls',
+    ),
+    Subject(
+        "text-with-calls",
+        "tools",
+        "texts beside tool calls",
+        "text_with_calls",
+        "tool-call-text",
+        ("assistant.1", *_CALL),
+        _NO_TOOLS,
+        "send no text beside tool calls that the next turns need",
+    ),
+    Subject(
+        "call-ids",
+        "tools",
+        "ids of tool calls as the server makes them",
+        case="tool-call-empty",
+        marks=_CALL,
+        within=_NO_TOOLS,
+        cure="rewrite ids, in calls and in results, before sending them back",
+    ),
+    Subject(
+        "tool-results-parts",
+        "tools",
+        "tool results as lists of parts",
+        "typed_tool_results",
+        "tool-result-typed",
+        ("tool.1",),
+        (*_NO_TOOLS, "tool-results"),
+        "send tool results as strings",
+    ),
+    Subject(
+        "parallel-calls",
+        "parallel-tools",
+        "two tool calls in one turn",
+        "parallel_tool_calls",
+        "tool-parallel",
+        ("call.1.name", "call.1.value", "call.2.name", "call.2.value"),
+        _NO_TOOLS,
+        "send `parallel_tool_calls: false`, and one call a turn in the history",
+    ),
+    Subject(
+        "reply-parallel-calls",
+        "parallel-tools",
+        "two tool calls in a reply",
+        case="tool-parallel",
+        marks=("call.1.name", "call.1.value", "call.2.name", "call.2.value"),
+        within=(*_NO_TOOLS, "parallel-calls", "reply-calls"),
+        cure="send `parallel_tool_calls: false`",
+    ),
+    Subject(
+        "reasoning",
+        "reasoning",
+        "thoughts of earlier turns",
+        "reasoning",
+        "reasoning-loop",
+        ("reasoning.1", "reasoning.2"),
+        cure="expect no thoughts: the template has no place for any",
+    ),
+    Subject(
+        "reasoning-field",
+        "reasoning",
+        "thoughts in the field `reasoning_content`",
+        case="reasoning-loop",
+        marks=("reasoning.1", "reasoning.2"),
+        within=_THINKS,
+    ),
+    Subject(
+        "thinking-switch",
+        "reasoning",
+        "switches of thinking",
+        case="chat-basic",
+        marks=("user.1",),
+        within=_THINKS,
+        cure="send none: what it says has no effect",
+    ),
+    Subject(
+        "thinking-default",
+        "reasoning",
+        "replies, where no switch is sent,",
+        case="chat-basic",
+        marks=("user.1",),
+        cure="send the switch",
+    ),
+    Subject(
+        "reply-thoughts",
+        "reasoning",
+        "thoughts in replies",
+        case="chat-basic",
+        marks=("user.1",),
+        within=("reasoning", "answers"),
+        cure="cut them off in the client (`templatelint parse`)",
+    ),
+    Subject(
+        "content-parts",
+        "multimodal",
+        "messages with a list of parts as content",
+        "typed_content",
+        "typed-user",
+        ("user.1",),
+        cure="send content as one string",
+    ),
+    Subject(
+        "later-system",
+        "agent",
+        "later system messages",
+        "later_system",
+        "system-later",
+        ("system", "system.2"),
+        ("system",),
+        "send later instructions as user messages, or add them to the first system message",
+    ),
+    Subject(
+        "developer",
+        "agent",
+        "developer messages",
+        "developer",
+        "developer",
+        ("developer",),
+        ("system",),
+        "send them as system messages",
+    ),
+    Subject(
+        "consecutive-users",
+        "agent",
+        "two user messages in a row",
+        "consecutive_users",
+        "chat-two-users",
+        ("user.1", "user.2"),
+        cure="join messages of one role before sending",
+    ),
+    Subject(
+        "consecutive-assistants",
+        "agent",
+        "two assistant messages in a row",
+        "consecutive_assistants",
+        "chat-two-assistants",
+        ("assistant.1", "assistant.2"),
+        ("consecutive-users",),
+        "join messages of one role before sending",
+    ),
+    Subject(
+        "user-after-tool",
+        "agent",
+        "user messages straight after a tool result",
+        "user_after_tool",
+        "tool-interrupted",
+        ("tool.1", "user.2"),
+        (*_NO_TOOLS, "tool-results", "consecutive-users"),
+        "put an answer between the result and the message",
+    ),
+    Subject(
+        "assistant-first",
+        "agent",
+        "histories that start with the assistant",
+        "assistant_first",
+        "chat-assistant-first",
+        ("assistant.1",),
+        ("consecutive-users",),
+        "put a user message before it",
+        mildly=True,
+    ),
+    Subject(
+        "no-user",
+        "agent",
+        "histories without a user message",
+        "no_user",
+        "no-user",
+        ("system",),
+        cure="keep one user message when compacting",
+    ),
+    Subject(
+        "tools-again",
+        "agent",
+        "tool calls of the history, without the tools,",
+        "history_without_tools",
+        "tool-call-empty+notools",
+        _CALL,
+        (*_NO_TOOLS, "tool-results"),
+        "send the tools again in every request",
+    ),
+)
+BY_ID: Mapping[str, Subject] = {subject.id: subject for subject in SUBJECTS}
+
+# word of a capability → grade and clause
+_MEANINGS: Mapping[str, tuple[Grade | None, str]] = {
+    "honoured": ("works", "have a turn of their own"),
+    "merged": ("works", "are merged into a user turn"),
+    "kept": ("works", "are kept"),
+    "moved": ("works", "are moved"),
+    "shown": ("works", "reach the model"),
+    "fine": ("works", "are taken"),
+    "last-turn": ("works", "are kept in the running tool loop"),
+    "with system only": ("degraded", "reach the model only beside a system message"),
+    "some": ("degraded", "do not all reach the model"),
+    "partly": ("broken", "lose their name or their arguments"),
+    "first only": ("broken", "are lost but for the first"),
+    "replaces": ("broken", "replace the first one"),
+    "dropped": ("broken", "never reach the model"),
+    "lost": ("broken", "are lost"),
+    "refused": ("broken", "are refused"),
+    "raises": ("broken", "make the template raise"),
+    "printed": ("broken", "are printed as data"),
+    "word": ("broken", "are printed with the word None"),
+    "double-encoded": ("broken", "are printed as quoted JSON strings"),
+    "python": ("broken", "are printed as Python writes them"),
+    "need a name": ("broken", "are refused without the function's name"),
+    "rejected": (None, "are rejected by the engine"),
+    "over budget": (None, "take more than they may"),
+}
+# clauses that read better for one subject
+_OF_ONE = {
+    ("text-with-calls", "dropped"): ("degraded", "never reach the model"),
+    ("content-parts", "first only"): ("degraded", "are cut after the first part"),
+    ("tool-results-parts", "first only"): ("degraded", "are cut after the first part"),
+    ("reasoning", "kept"): ("works", "are kept in every turn"),
+}
+
+
+def observed(model: Model, asked: Sequence[Engine]) -> Inspection:
+    """What is known of a model, with the cells that outcomes need beside those of `inspect`."""
+    read_back = partial(call_syntax.shows_call_of, call_syntax.ROUND_TRIPS)
+    return inspection.inspect(model, asked, FURTHER, read_back)
+
+
+def launch(known: Inspection, engine: str) -> Launch:
+    """The parsers that fit the model on an engine that is told them at launch."""
+    flags = known.flags.get(engine)
+    if flags is None:
+        return Launch()
+    words = flags.arguments
+    named = dict(pairwise(words))
+    return Launch(named.get("--tool-call-parser", ""), named.get("--reasoning-parser", ""))
+
+
+def of(known: Inspection, engine: str, started: Launch) -> Mapping[str, Outcome]:
+    """What becomes of each subject, by its id.
+
+    Args:
+        known: what `observed` gives.
+        engine: the id of an engine that was asked.
+        started: the parsers with which it runs.
+    """
+    facts, view = known.capabilities[engine], known.views[engine]
+    loads = _loads(facts)
+    if loads.grade != "works":
+        return {subject.id: loads for subject in SUBJECTS}
+    told = {
+        LOADS: loads,
+        "arguments": _of_fact("arguments", facts, _own_shape(view)) if facts.tool_calls in _SHOWN else UNKNOWN,
+        "content-beside-calls": _of_fact("content-beside-calls", facts, _own_gap(view)),
+        "call-ids": _call_ids(view, facts),
+        "call-dialect": _dialect(known, engine),
+        **_replies(view, facts, started.calls),
+        "reasoning-field": _field(facts),
+        "thinking-switch": _switch(facts),
+        "thinking-default": Outcome("works", facts.thinking_default, _THINKING[facts.thinking_default])
+        if facts.thinking_default
+        else UNKNOWN,
+        **_thoughts(known, engine, started.thoughts),
+    }
+    return {
+        subject.id: _placed(subject, told[subject.id] if subject.id in told else _of_fact(subject.id, facts), view)
+        for subject in SUBJECTS
+    }
+
+
+_SHOWN = frozenset({"shown", "partly"})
+_THINKING = {"on": "begin with thoughts", "off": "come without thoughts"}
+
+
+def _placed(subject: Subject, outcome: Outcome, view: View) -> Outcome:
+    """The outcome with the cell that shows it, in the variant in which the template is judged."""
+    if outcome.case or outcome.grade is None or subject.case not in view.matrix.cases:
+        return outcome
+    return replace(outcome, case=view.case(subject.case).id)
+
+
+def _of_fact(subject: str, facts: Capabilities, fact: str = "") -> Outcome:
+    fact = fact or BY_ID[subject].fact
+    word = getattr(facts, fact)
+    if word is None:
+        return UNKNOWN
+    grade, clause = _OF_ONE.get((subject, word), _MEANINGS[word])
+    said = facts.errors.get(fact, "")
+    if grade == "broken" and said:
+        clause = f"{clause}: {clip(said, _WORDS)}"
+    return Outcome(grade, word, clause)  # type: ignore[arg-type]
+
+
+def _loads(facts: Capabilities) -> Outcome:
+    """Whether the template answers anything at all."""
+    if facts.loads is None:
+        return UNKNOWN
+    if not facts.loads:
+        return Outcome("broken", "does not load", f"does not load: {clip(facts.why, _WORDS)}")
+    if facts.prompts is False:
+        said = facts.errors.get(CHAT, "")
+        return Outcome("broken", "refuses", f"refuses every request: {clip(said, _WORDS)}")
+    return Outcome("works", "loads", "loads")
+
+
+# ------------------------------------------------------------------------------------------------ calls
+
+
+def _own_shape(view: View) -> str:
+    """The fact that tells of arguments in the shape that clients of the engine send."""
+    return "string_arguments" if view.client_form == "wire" else "object_arguments"
+
+
+def _own_gap(view: View) -> str:
+    """Servers are sent `content: null` beside calls; Python callers leave the member out."""
+    return "null_content" if view.client_form == "wire" else "absent_content"
+
+
+def _call_ids(view: View, facts: Capabilities) -> Outcome:
+    if facts.tool_calls != "shown":
+        return UNKNOWN
+    try:
+        fault = next((fault for fault in call_id_constrained.check(view) if fault.impact is None), None)
+    except NoText:
+        return UNKNOWN
+    if fault is None:
+        return Outcome("works", "any", "are taken")
+    return Outcome("broken", facts.call_ids or "refused", f"do not do: {clip(fault.message, _WORDS)}", fault.cases[0])
+
+
+def _dialect(known: Inspection, engine: str) -> Outcome:
+    syntax = known.syntax[engine]
+    if not syntax.rendered:
+        return UNKNOWN
+    if syntax.dialect is None:
+        return Outcome("degraded", "unknown", "are written in no known dialect")
+    said = f"are written in the dialect {syntax.dialect}"
+    return Outcome("works", syntax.dialect, said, syntax.case, _form(known.views[engine], syntax))
+
+
+def _form(view: View, syntax: CallSyntax) -> str:
+    """What stands between the name of a call and its arguments: dialects have more than one way to write a call."""
+    case, text = view.matrix.cases[syntax.case], syntax.calls
+    name, key = (positions(text, case.marks[mark]) for mark in ("call.1.name", "call.1.key"))
+    if not name or not key or name[0] > key[0]:
+        return ""
+    between = text[name[0] + len(case.marks["call.1.name"]) : key[0]].replace(case.marks["call.1.id"], "")
+    return "".join(between.split())
+
+
+def _replies(view: View, facts: Capabilities, parser: str) -> Mapping[str, Outcome]:
+    """Whether what the engine runs with reads the calls as the template writes them: one of them, and two in a turn."""
+    if facts.tool_calls not in _SHOWN:
+        return {"reply-calls": UNKNOWN, "reply-parallel-calls": UNKNOWN}
+    try:
+        faults = list(parser_mismatch.check(replace(view, parser=parser)))
+    except NoText:
+        faults = []
+    told = call_syntax.of(view)
+    if view.reply(told.case) is None and (view.engine not in parsers.LAUNCHED or told.dialect is None):
+        return {"reply-calls": UNKNOWN, "reply-parallel-calls": UNKNOWN}
+    foreign = _foreign(view.engine, parser, told.dialect)
+    if foreign is not None:
+        return {
+            "reply-calls": foreign,
+            "reply-parallel-calls": foreign if facts.parallel_tool_calls == "shown" else UNKNOWN,
+        }
+    own = next((fault for fault in faults if fault.need is None and fault.impact is None), None)
+    two = next((fault for fault in faults if fault.need is not None), None)
+    both = UNKNOWN if facts.parallel_tool_calls != "shown" else _as_read(own or two)
+    return {"reply-calls": _as_read(own), "reply-parallel-calls": both}
+
+
+def _foreign(engine: str, parser: str, dialect: str | None) -> Outcome | None:
+    """What a parser makes of a dialect that it is not for; None where it is."""
+    if not parser or dialect is None or engine not in parsers.LAUNCHED:
+        return None
+    known = parsers.named(engine, parser)
+    if dialect in known.dialects:
+        return None
+    if dialect in known.unstreamed:
+        return Outcome("degraded", "unstreamed", "are read only where they are not streamed")
+    return Outcome(
+        "broken", "in the text", f"stay in the text: a parser of {known.dialects[0]} does not read {dialect}"
+    )
+
+
+def _as_read(fault: Fault | None) -> Outcome:
+    if fault is None:
+        return Outcome("works", "read", "are read back")
+    return Outcome("broken", "unread", f"are not read: {fault.message}", fault.cases[0])
+
+
+# --------------------------------------------------------------------------------------------- thoughts
+
+
+def _field(facts: Capabilities) -> Outcome:
+    if not facts.reasoning_fields:
+        return UNKNOWN
+    if "reasoning_content" in facts.reasoning_fields:
+        return Outcome("works", "reasoning_content", "are taken")
+    other = facts.reasoning_fields[0]
+    return Outcome("broken", other, f"never reach the model: the template reads `{other}`")
+
+
+def _switch(facts: Capabilities) -> Outcome:
+    if facts.thinking_switch is None:
+        return UNKNOWN
+    if not facts.thinking_switch:
+        return Outcome("broken", "none", "have no effect")
+    names = " or ".join(f"`{name}`" for name in facts.thinking_switch)
+    return Outcome("works", ", ".join(facts.thinking_switch), f"work by {names}")
+
+
+def _thoughts(known: Inspection, engine: str, parser: str) -> Mapping[str, Outcome]:
+    """What becomes of answers and thoughts, on engines that are told a parser for these."""
+    syntax = known.syntax[engine]
+    if engine not in parsers.LAUNCHED:
+        return {"answers": UNKNOWN, "reply-thoughts": UNKNOWN}
+    if syntax.reasoning is None:
+        taken = bool(parser) and parsers.named_reasoning(engine, parser).bare == "thoughts"
+        lost = Outcome("broken", "empty", "have no content: the reasoning parser takes what has no marks for thoughts")
+        return {"answers": lost if taken else _CLEAN, "reply-thoughts": UNKNOWN}
+    switches = known.capabilities[engine].thinking_switch
+    switch = None if switches is None else next(iter(switches), "")
+    if parser in parsers.for_reasoning(engine, syntax.reasoning, dialect=syntax.dialect, switch=switch):
+        return {"answers": _CLEAN, "reply-thoughts": Outcome("works", "apart", "are taken out of the answer")}
+    marks = f"{syntax.reasoning.start.strip()} … {syntax.reasoning.end.strip()}"
+    why = f"the reasoning parser does not look for {marks}" if parser else "no reasoning parser takes them out"
+    return {
+        "answers": Outcome("degraded", "with thoughts", f"hold the thoughts between {marks}: {why}"),
+        "reply-thoughts": Outcome("broken", "in the text", f"stay in the text: {why}"),
+    }
+
+
+_CLEAN = Outcome("works", "clean", "come without thoughts")
+
+
+# ------------------------------------------------------------------------------------------------ needs
+
+
+def needs_of(outcomes: Mapping[str, Outcome]) -> Mapping[str, Grade | None]:
+    """What becomes of each need: the worst of its subjects, those apart that clients hardly rely on."""
+    return {need: _worst(_told(need, outcomes)) for need in JUDGED}
+
+
+def _told(need: str, outcomes: Mapping[str, Outcome]) -> Iterator[Grade | None]:
+    for subject in SUBJECTS:
+        if subject.need == need and not subject.mildly:
+            yield outcomes[subject.id].grade
+
+
+def _worst(grades: Iterable[Grade | None]) -> Grade | None:
+    known = {grade for grade in grades if grade is not None}
+    return next((grade for grade in GRADES if grade in known), None)
