@@ -120,7 +120,7 @@ def write(
         yield from _screen(ref, inspection, setting)
         yield "\n"
     if not setting.quiet:
-        for line in _wrapped(_footer(engines, not_run), setting.columns):
+        for line in wrapped(footer(engines, not_run), setting.columns):
             yield line + "\n"
 
 
@@ -160,7 +160,7 @@ def _head(inspection: Inspection, setting: Setting) -> Iterator[str]:
     for label, text in lines:
         shown = "" if label == before else label
         before = label
-        for line in _wrapped(visible(text), setting.columns - pad - _GAP):
+        for line in wrapped(visible(text), setting.columns - pad - _GAP):
             yield f"  {setting.paint(f'{shown:<{pad}}', 'cyan')}{line}\n"
             shown = ""
 
@@ -231,12 +231,6 @@ def _caps(caps: Mapping[str, bool]) -> str:
     told = {word: [name.removeprefix("supports_") for name in caps if caps[name] is word] for word in (True, False)}
     parts = [", ".join(told[True])] if told[True] else []
     return " · ".join([*parts, f"not {', '.join(told[False])}"] if told[False] else parts)
-
-
-def _wrapped(text: str, room: int) -> list[str]:
-    from textwrap import wrap
-
-    return wrap(text, max(room, 20), break_on_hyphens=False, drop_whitespace=True) or [text]
 
 
 # ------------------------------------------------------------------------------------------------ the table
@@ -443,15 +437,6 @@ def _contract(inspection: Inspection, setting: Setting) -> Iterator[str]:
 
 def _listed(lines: Sequence[str], setting: Setting) -> Iterator[str]:
     for text in lines:
-        first, *rest = _wrapped(visible(text), setting.columns - 4)
+        first, *rest = wrapped(visible(text), setting.columns - 4)
         yield f"  · {first}\n"
         yield from (f"    {line}\n" for line in rest)
-
-
-def _footer(engines: Sequence[EngineUse], not_run: Sequence[NotRun]) -> str:
-    parts = ["engines: " + ", ".join(f"{use.name} {use.version}" for use in engines)]
-    reasons: dict[str, list[str]] = {}
-    for row in not_run:
-        reasons.setdefault(row.why, []).append(row.ref)
-    parts += [f"not run: {', '.join(names)} ({visible(why)})" for why, names in reasons.items()]
-    return " · ".join(parts)

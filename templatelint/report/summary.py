@@ -12,7 +12,7 @@ from templatelint.report.terminal import Style, visible
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from templatelint.model import Report, Severity
+    from templatelint.model import EngineUse, NotRun, Report, Severity
     from templatelint.report import Setting
 
 EVERY = "*"  # a rule or reference that stands for all of them: an engine was not run at all
@@ -117,3 +117,13 @@ def _not_run(report: Report, setting: Setting) -> Iterator[str]:
 
 def _once(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(texts))
+
+
+def footer(engines: Iterable[EngineUse], not_run: Iterable[NotRun]) -> str:
+    """One line: the engines that were asked, and those that could not be, by reason."""
+    parts = ["engines: " + ", ".join(f"{use.name} {use.version}" for use in engines)]
+    reasons: dict[str, list[str]] = {}
+    for row in not_run:
+        reasons.setdefault(row.why, []).append(row.ref)
+    parts += [f"not run: {', '.join(names)} ({visible(why)})" for why, names in reasons.items()]
+    return " · ".join(parts)

@@ -63,6 +63,13 @@ def width(text: str) -> int:
     return sum(0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
+def wrapped(text: str, room: int) -> list[str]:
+    """Lines of at most so many columns; one at least."""
+    from textwrap import wrap
+
+    return wrap(text, max(room, 20), break_on_hyphens=False, drop_whitespace=True) or [text]
+
+
 @dataclass(frozen=True, slots=True)
 class Paint:
     """Puts text in a style, or leaves it alone where there is no colour."""
