@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from templatelint.report.terminal import Style, visible, width
+from templatelint.report.summary import footer
+from templatelint.report.terminal import Style, visible, width, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
