@@ -99,11 +99,9 @@ def compare(
         engine_b: differences(a.inspection.views[engine_a], b.inspection.views[engine_b])
         for engine_a, engine_b in pairs
     }
-    found.sort(key=lambda prediction: _ORDER[prediction.subject])
+    order = {subject.id: at for at, subject in enumerate(outcomes.subjects(needs))}
+    found.sort(key=lambda prediction: order[prediction.subject])
     return Comparison(a, b, tuple(pairs), merged(found), beside)
-
-
-_ORDER = {subject.id: at for at, subject in enumerate(SUBJECTS)}
 
 
 @dataclass(frozen=True)
@@ -116,9 +114,9 @@ class _Side:
         """The parsers that fit this model here."""
         return outcomes.launch(self.known.inspection, self.engine)
 
-    def outcomes(self, started: Launch) -> Mapping[str, Outcome]:
+    def outcomes(self, started: Launch, needs: AbstractSet[str]) -> Mapping[str, Outcome]:
         """What becomes of each subject with these parsers."""
-        return outcomes.of(self.known.inspection, self.engine, started)
+        return outcomes.of(self.known.inspection, self.engine, started, needs)
 
 
 def _predicted(a: _Side, b: _Side, needs: AbstractSet[str], launches: Launches) -> Iterator[Prediction]:
@@ -126,11 +124,14 @@ def _predicted(a: _Side, b: _Side, needs: AbstractSet[str], launches: Launches) 
     # another engine has parsers of its own
     anew = launches.relaunched or a.engine != b.engine
     started_b = _started(b, launches) if anew else started_a
-    before, after = a.outcomes(started_a), b.outcomes(started_b)
-    verdicts = {subject.id: _verdict(subject, before[subject.id], after[subject.id]) for subject in SUBJECTS}
-    for subject in SUBJECTS:
+    before, after = a.outcomes(started_a, needs), b.outcomes(started_b, needs)
+    relied = outcomes.subjects(needs)
+    verdicts = {
+        subject.id: _verdict(subject, before[subject.id], after[subject.id]) for subject in (*SUBJECTS, *relied)
+    }
+    for subject in relied:
         verdict = verdicts[subject.id]
-        if verdict is None or subject.need not in needs:
+        if verdict is None:
             continue
         was, is_now = before[subject.id], after[subject.id]
         if verdict == "changes" and was.word == is_now.word:

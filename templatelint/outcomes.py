@@ -7,7 +7,7 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from templatelint import call_syntax, inspection
+from templatelint import call_syntax, cards, checks, inspection
 from templatelint.checks import call_id_constrained, parser_mismatch
 from templatelint.dialects.serving import parsers
 from templatelint.errors import clip
@@ -17,12 +17,13 @@ from templatelint.view import NoText
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from templatelint.call_syntax import CallSyntax
     from templatelint.capabilities import Capabilities
     from templatelint.engines import Engine
     from templatelint.inspection import Inspection
-    from templatelint.model import Fault, Model
+    from templatelint.model import Card, Fault, Model
     from templatelint.view import View
 
 Grade: TypeAlias = Literal["works", "degraded", "broken"]
@@ -418,10 +419,26 @@ _OF_ONE = {
 }
 
 
-def observed(model: Model, asked: Sequence[Engine]) -> Inspection:
+def subjects(needs: AbstractSet[str]) -> tuple[Subject, ...]:
+    """What a client with these needs relies on; where no capability tells of a need, its rules do."""
+    return (*(subject for subject in SUBJECTS if subject.need in needs), *map(_of_rule, _rules(needs)))
+
+
+def _rules(needs: AbstractSet[str]) -> list[Card]:
+    told = needs & _ELSEWHERE
+    return [card for card in cards.all_cards().values() if card.need in told and card.name in checks.names()]
+
+
+def _of_rule(card: Card) -> Subject:
+    case = next(iter(checks.load(card.name).CASES), "")
+    return Subject(card.name, card.need, f"{card.id}:", case=case, marks=("user.1",), cure=card.fix)
+
+
+def observed(model: Model, asked: Sequence[Engine], needs: AbstractSet[str] = frozenset(JUDGED)) -> Inspection:
     """What is known of a model, with the cells that outcomes need beside those of `inspect`."""
     read_back = partial(call_syntax.shows_call_of, call_syntax.ROUND_TRIPS)
-    return inspection.inspect(model, asked, FURTHER, read_back)
+    ruled = (case_id for card in _rules(needs) for case_id in checks.load(card.name).CASES)
+    return inspection.inspect(model, asked, (*FURTHER, *ruled), read_back)
 
 
 def launch(known: Inspection, engine: str) -> Launch:
@@ -434,18 +451,20 @@ def launch(known: Inspection, engine: str) -> Launch:
     return Launch(named.get("--tool-call-parser", ""), named.get("--reasoning-parser", ""))
 
 
-def of(known: Inspection, engine: str, started: Launch) -> Mapping[str, Outcome]:
+def of(known: Inspection, engine: str, started: Launch, needs: AbstractSet[str] = frozenset()) -> Mapping[str, Outcome]:
     """What becomes of each subject, by its id.
 
     Args:
         known: what `observed` gives.
         engine: the id of an engine that was asked.
         started: the parsers with which it runs.
+        needs: those of them that rules tell of are told too.
     """
     facts, view = known.capabilities[engine], known.views[engine]
     loads = _loads(facts)
+    ruled = _rules(needs)
     if loads.grade != "works":
-        return {subject.id: loads for subject in SUBJECTS}
+        return {subject.id: loads for subject in (*SUBJECTS, *map(_of_rule, ruled))}
     told = {
         LOADS: loads,
         "arguments": _of_fact("arguments", facts, _own_shape(view)) if facts.tool_calls in _SHOWN else UNKNOWN,
@@ -461,8 +480,11 @@ def of(known: Inspection, engine: str, started: Launch) -> Mapping[str, Outcome]
         **_thoughts(known, engine, started.thoughts),
     }
     return {
-        subject.id: _placed(subject, told[subject.id] if subject.id in told else _of_fact(subject.id, facts), view)
-        for subject in SUBJECTS
+        **{
+            subject.id: _placed(subject, told[subject.id] if subject.id in told else _of_fact(subject.id, facts), view)
+            for subject in SUBJECTS
+        },
+        **{card.name: _by_rule(card, view) for card in ruled},
     }
 
 
@@ -487,6 +509,20 @@ def _of_fact(subject: str, facts: Capabilities, fact: str = "") -> Outcome:
     if grade == "broken" and said:
         clause = f"{clause}: {clip(said, _WORDS)}"
     return Outcome(grade, word, clause)  # type: ignore[arg-type]
+
+
+def _by_rule(card: Card, view: View) -> Outcome:
+    """What the first of a rule's faults says; one that informs is no loss."""
+    try:
+        faults = [*checks.load(card.name).check(view)]
+    except NoText:
+        return UNKNOWN
+    for fault in faults:
+        impact = fault.impact or card.impact
+        if impact != "informs":
+            grade: Grade = "broken" if impact == "breaks" else "degraded"
+            return Outcome(grade, card.name, fault.message, fault.cases[0] if fault.cases else "")
+    return Outcome("works", "fine", "fine")
 
 
 def _loads(facts: Capabilities) -> Outcome:
