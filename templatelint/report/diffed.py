@@ -1,0 +1,168 @@
+"""Comparisons → text for people: what breaks first, each with evidence and remedy, then what merely differs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from templatelint.outcomes import BY_ID
+from templatelint.predictions import VERDICTS
+from templatelint.reading import shortened
+from templatelint.report.summary import counted, footer
+from templatelint.report.terminal import Style, visible, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from templatelint.diff import Comparison
+    from templatelint.model import EngineUse, NotRun
+    from templatelint.predictions import Prediction, Span, Verdict
+    from templatelint.report import Remark, Setting
+
+VERDICT_STYLES: dict[Verdict, Style] = {"breaks": "red", "degrades": "yellow", "changes": "blue", "improves": "green"}
+_COUNTED: dict[Verdict, str] = {
+    "breaks": "break",
+    "degrades": "degrade",
+    "changes": "change",
+    "improves": "improvement",
+}
+_LOSSES = frozenset({"breaks", "degrades"})
+_EXCERPT = 110  # characters of a prompt
+_NAMED = 4  # requests of the user's own
+
+
+def write(
+    comparisons: Sequence[Comparison],
+    engines: Sequence[EngineUse],
+    not_run: Sequence[NotRun],
+    remarks: Iterable[Remark],
+    setting: Setting,
+) -> Iterator[str]:
+    """A page for each comparison, and a line on the engines.
+
+    Args:
+        comparisons: what was compared.
+        engines: those asked.
+        not_run: those that could not be, and what they could not tell.
+        remarks: what a reader has to know of how references were understood.
+        setting: how the reader wants it told.
+    """
+    for comparison in comparisons:
+        yield from _page(comparison, setting)
+        yield "\n"
+    if setting.quiet:
+        return
+    told = dict.fromkeys(visible(remark.text) for remark in remarks)
+    line = " · ".join((footer(engines, not_run), *told))
+    yield from (f"{part}\n" for part in wrapped(line, setting.columns))
+
+
+def _page(comparison: Comparison, setting: Setting) -> Iterator[str]:
+    paint = setting.paint
+    for letter, ref in (("A", comparison.a.ref), ("B", comparison.b.ref)):
+        yield f"{paint(letter, 'cyan')}  {paint(visible(ref), 'bold')}\n"
+    for engine_a, engine_b in comparison.pairs:
+        if engine_a != engine_b:
+            yield f"{paint('on', 'cyan')} {engine_a} → {engine_b}\n"
+    yield "\n"
+    predictions = comparison.predictions
+    brought = _brought(predictions)
+    for prediction in predictions:
+        if prediction.verdict in _LOSSES and not prediction.follows:
+            yield from _loss(prediction, brought.get(prediction.subject, ()), setting)
+            yield "\n"
+    others = [one for one in predictions if one.verdict not in _LOSSES and not one.follows]
+    for prediction in others:
+        yield from _line(prediction, setting)
+    if others:
+        yield "\n"
+    yield from _differences(comparison, setting)
+    yield from _verdict(predictions, setting)
+
+
+def _brought(predictions: Sequence[Prediction]) -> Mapping[str, list[Prediction]]:
+    """Larger subject → the losses that it brings."""
+    found: dict[str, list[Prediction]] = {}
+    for prediction in predictions:
+        if prediction.follows and prediction.verdict in _LOSSES:
+            found.setdefault(prediction.follows, []).append(prediction)
+    return found
+
+
+def _loss(prediction: Prediction, brought: Sequence[Prediction], setting: Setting) -> Iterator[str]:
+    paint = setting.paint
+    label = paint(f"{prediction.verdict}[{prediction.need}]", VERDICT_STYLES[prediction.verdict])
+    yield f"{label} {paint(visible(prediction.message), 'bold')}\n"
+    sign = f"  {paint('=', 'blue')} "
+    yield f"{sign}on {', '.join(prediction.engines)}\n"
+    spans = _both(prediction)
+    for letter, span in zip("AB", spans, strict=False):
+        yield f"{sign}{letter}: {_shown(span)}\n"
+    if brought:
+        names = dict.fromkeys(BY_ID[one.subject].name for one in brought if one.subject in BY_ID)
+        yield from _hanging(sign, f"so are lost: {', '.join(names)}", setting)
+    if spans:
+        yield f"{sign}see it: {paint(visible(rerun(spans[-1], setting.replay)), 'bold')}\n"
+    if prediction.remedy:
+        yield f"{paint('help:', 'cyan')} {visible(prediction.remedy)}\n"
+
+
+def _both(prediction: Prediction) -> tuple[Span, ...]:
+    """What the first engine shows, of A and of B."""
+    return prediction.evidence[:2]
+
+
+def _shown(span: Span) -> str:
+    said = visible(shortened(span.text, _EXCERPT))
+    return f"fails: {said}" if span.failed else f'"{said}"'
+
+
+def _hanging(sign: str, text: str, setting: Setting) -> Iterator[str]:
+    first, *rest = wrapped(text, setting.columns - 4)
+    yield f"{sign}{first}\n"
+    yield from (f"    {line}\n" for line in rest)
+
+
+def rerun(span: Span, replay: Sequence[str]) -> str:
+    """The command that shows the whole prompt."""
+    from shlex import join
+
+    return join(["templatelint", "render", span.ref, "--case", span.case, "--engine", span.engine, *replay])
+
+
+def _line(prediction: Prediction, setting: Setting) -> Iterator[str]:
+    label = f"{prediction.verdict}[{prediction.need}]"
+    text = f"{prediction.message} (on {', '.join(prediction.engines)}; {prediction.before} → {prediction.after})"
+    first, *rest = wrapped(f"{label} {visible(text)}", setting.columns)
+    yield first.replace(label, setting.paint(label, VERDICT_STYLES[prediction.verdict]), 1) + "\n"
+    yield from (f"  {line}\n" for line in rest)
+
+
+def _differences(comparison: Comparison, setting: Setting) -> Iterator[str]:
+    """What differs and loses nothing: named, and shown where more is wanted."""
+    groups: dict[tuple[str, str, str, str], list[str]] = {}
+    for engine, found in comparison.differences.items():
+        for one in found:
+            groups.setdefault((one.subject, one.message, one.before, one.after), []).append(engine)
+    if not groups:
+        return
+    if not setting.verbose:
+        names = dict.fromkeys(subject for subject, *_ in groups)
+        yield from (f"{line}\n" for line in wrapped(f"also differs (-v shows it): {', '.join(names)}", setting.columns))
+        yield "\n"
+        return
+    for (_, message, before, after), engines in groups.items():
+        where = "" if len(engines) == len(comparison.pairs) else f" (on {', '.join(engines)})"
+        yield from _hanging("  · ", visible(message) + where, setting)
+        yield f"      A: {visible(shortened(before, _EXCERPT))}\n"
+        yield f"      B: {visible(shortened(after, _EXCERPT))}\n"
+    yield "\n"
+
+
+def _verdict(predictions: Sequence[Prediction], setting: Setting) -> Iterator[str]:
+    if setting.quiet:
+        return
+    counts = [(verdict, sum(one.verdict == verdict and not one.follows for one in predictions)) for verdict in VERDICTS]
+    told = [
+        setting.paint(counted(count, _COUNTED[verdict]), VERDICT_STYLES[verdict]) for verdict, count in counts if count
+    ]
+    yield (", ".join(told) if told else setting.paint("what works with A works with B", "green")) + "\n"
