@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from templatelint import outcomes
 from templatelint.alignment import excerpt
 from templatelint.differences import differences
+from templatelint.model import NotRun
 from templatelint.outcomes import BY_ID, CHAT, GRADES, LOADS, SUBJECTS, Launch
 from templatelint.predictions import Prediction, Span, Verdict, merged
 from templatelint.view import NoText
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from templatelint.differences import Difference
@@ -64,6 +65,7 @@ class Comparison:
         pairs: the engine of A and that of B, of each comparison.
         predictions: gravest first; without those of needs that do not count.
         differences: engine of B → what differs besides and loses nothing.
+        not_run: engines of which not everything is known, and why.
     """
 
     a: Known
@@ -71,6 +73,7 @@ class Comparison:
     pairs: tuple[tuple[str, str], ...]
     predictions: tuple[Prediction, ...]
     differences: Mapping[str, tuple[Difference, ...]]
+    not_run: tuple[NotRun, ...] = ()
 
     @property
     def breaks(self) -> bool:
@@ -101,7 +104,16 @@ def compare(
     }
     order = {subject.id: at for at, subject in enumerate(outcomes.subjects(needs))}
     found.sort(key=lambda prediction: order[prediction.subject])
-    return Comparison(a, b, tuple(pairs), merged(found), beside)
+    gaps = (gap for at, side in enumerate((a, b)) for gap in _gaps(side, [pair[at] for pair in pairs]))
+    return Comparison(a, b, tuple(pairs), merged(found), beside, tuple(gaps))
+
+
+def _gaps(known: Known, engines: Iterable[str]) -> Iterator[NotRun]:
+    """Where cells have no answer, what they would tell is not told."""
+    for engine in engines:
+        facts = known.inspection.capabilities[engine]
+        if facts.why and facts.loads is not False:
+            yield NotRun("*", known.ref, f"{engine}: {facts.why}")
 
 
 @dataclass(frozen=True)
@@ -149,7 +161,7 @@ def _predicted(a: _Side, b: _Side, needs: AbstractSet[str], launches: Launches) 
             message=f"{(BY_ID[LOADS] if after[LOADS].grade == 'broken' else subject).name} {is_now.says}",
             help=cure,
             launch=flags,
-            evidence=(_span(a, subject, was), _span(b, subject, is_now)),
+            evidence=_spans(a, b, subject, was, is_now),
             follows=_larger(subject, verdict, verdicts),
         )
 
@@ -214,18 +226,31 @@ def _words(started: Launch) -> Iterator[str]:
         yield f"--reasoning-parser {started.thoughts}"
 
 
-def _span(side: _Side, subject: Subject, outcome: Outcome) -> Span:
-    """What the prompt shows of the subject."""
+def _spans(a: _Side, b: _Side, subject: Subject, was: Outcome, is_now: Outcome) -> tuple[Span, Span]:
+    """What both prompts show of the subject, in the case in which it fares worse."""
+    stem = (is_now.case or was.case or subject.case).split("+")[0]
+    return tuple(_span(side, subject, _cell(side, own, stem)) for side, own in ((a, was), (b, is_now)))  # type: ignore[return-value]
+
+
+def _cell(side: _Side, own: Outcome, stem: str) -> str:
+    """The id of the side's cell of that case."""
     view = side.known.inspection.views[side.engine]
-    case_id = outcome.case or subject.case
+    if own.case.split("+")[0] == stem or stem not in view.matrix.cases:
+        return own.case or stem
+    return view.case(stem).id
+
+
+def _span(side: _Side, subject: Subject, case_id: str) -> Span:
+    """What the prompt of a cell shows of the subject."""
+    view = side.known.inspection.views[side.engine]
     if view.load_error is not None:
         return Span(side.known.ref, side.engine, case_id, view.load_error.message, failed=True)
     try:
-        observation = view.plain(case_id) if outcome.case else view.observation(case_id)
+        observation = view.plain(case_id)
     except NoText as missing:
         return Span(side.known.ref, side.engine, case_id, missing.why, failed=True)
     if observation.prompt is None:
         said = observation.error.message if observation.error else ""
         return Span(side.known.ref, side.engine, case_id, said, failed=True)
-    case = view.matrix.cases[case_id] if outcome.case else view.case(case_id)
-    return Span(side.known.ref, side.engine, case.id, excerpt(observation.prompt, case, subject.marks))
+    case = view.matrix.cases[case_id]
+    return Span(side.known.ref, side.engine, case_id, excerpt(observation.prompt, case, subject.marks))

@@ -12,7 +12,7 @@ from templatelint.checks import call_id_constrained, parser_mismatch
 from templatelint.dialects.serving import parsers
 from templatelint.errors import clip
 from templatelint.model import NEEDS
-from templatelint.reading import positions
+from templatelint.reading import has, positions
 from templatelint.view import NoText
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ class Subject(NamedTuple):
         name: what it is called, in the plural: a clause follows.
         fact: the capability that tells; empty where something else does.
         case: the id of the case that shows it.
+        cases: ids of further cases that may show it where that one does not.
         marks: which texts of that case to look for.
         within: larger subjects, the largest first: where one of them is lost, so is this.
         cure: what can be done where the model does not do it; empty where nothing can.
@@ -95,6 +96,7 @@ class Subject(NamedTuple):
     cure: str = ""
     template: bool = False
     mildly: bool = False
+    cases: tuple[str, ...] = ()
 
 
 _CALL = ("call.1.name", "call.1.value")
@@ -301,16 +303,18 @@ SUBJECTS: tuple[Subject, ...] = (
         "typed-user",
         ("user.1",),
         cure="send content as one string",
+        cases=("typed-system", "typed-assistant"),
     ),
     Subject(
         "later-system",
         "agent",
         "later system messages",
         "later_system",
-        "system-later",
+        "system-twice",
         ("system", "system.2"),
         ("system",),
         "send later instructions as user messages, or add them to the first system message",
+        cases=("system-later",),
     ),
     Subject(
         "developer",
@@ -494,9 +498,20 @@ _THINKING = {"on": "begin with thoughts", "off": "come without thoughts"}
 
 def _placed(subject: Subject, outcome: Outcome, view: View) -> Outcome:
     """The outcome with the cell that shows it, in the variant in which the template is judged."""
-    if outcome.case or outcome.grade is None or subject.case not in view.matrix.cases:
+    if outcome.case or outcome.grade is None:
         return outcome
-    return replace(outcome, case=view.case(subject.case).id)
+    cells = [case_id for case_id in (subject.case, *subject.cases) if case_id in view.matrix.cases]
+    if outcome.grade == "broken" and len(cells) > 1:
+        cells.sort(key=lambda case_id: _whole(subject, view, case_id))
+    return replace(outcome, case=view.case(cells[0]).id) if cells else outcome
+
+
+def _whole(subject: Subject, view: View, case_id: str) -> int:
+    """0 where the cell has no prompt, 1 where a text of it is missing, 2 where nothing is."""
+    if not view.renders(case_id):
+        return 0
+    case, prompt = view.case(case_id), view.prompt(case_id)
+    return 2 if all(has(prompt, case, mark) for mark in subject.marks if mark in case.marks) else 1
 
 
 def _of_fact(subject: str, facts: Capabilities, fact: str = "") -> Outcome:
@@ -615,7 +630,7 @@ def _foreign(engine: str, parser: str, dialect: str | None) -> Outcome | None:
     if dialect in known.unstreamed:
         return Outcome("degraded", "unstreamed", "are read only where they are not streamed")
     return Outcome(
-        "broken", "in the text", f"stay in the text: a parser of {known.dialects[0]} does not read {dialect}"
+        "broken", "in the text", f"stay in the text: a parser for {known.dialects[0]} does not read {dialect}"
     )
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # name → what `--help` says of it; the command is the attribute `command` of the module of that name
 COMMANDS = {
     "lint": "Find what a template drops, breaks or refuses.",
+    "diff": "Predict what works with model A and breaks with model B.",
     "inspect": "Show what a template honours, drops or refuses, engine by engine.",
     "render": "Print the exact prompt that an engine gets.",
     "extract": "Print or write the templates a model carries.",
@@ -26,7 +27,7 @@ COMMANDS = {
 }
 
 # what fingers used to other linters type
-_HABITS = {"check": "lint", "explain": "rule", "rules": "rule", "show": "render"}
+_HABITS = {"check": "lint", "explain": "rule", "rules": "rule", "show": "render", "compare": "diff"}
 
 _EXAMPLES = (
     "templatelint lint chat_template.jinja",

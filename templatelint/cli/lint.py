@@ -16,11 +16,13 @@ from templatelint.cli.options import (
     Word,
     common,
     engine_option,
+    needs_option,
     parser_option,
+    replay,
     split,
     token_options,
 )
-from templatelint.model import NEEDS, SEVERITIES, Severity
+from templatelint.model import SEVERITIES, Severity
 from templatelint.report import FORMATS
 
 if TYPE_CHECKING:
@@ -63,13 +65,7 @@ class _Flags:
 @click.argument("refs", metavar="REF...", nargs=-1, required=True)
 @engine_option("Judge on this engine", DEFAULT_SET)
 @parser_option
-@click.option(
-    "--needs",
-    multiple=True,
-    type=Word("need", lambda: NEEDS, metavar="NEED,..."),
-    callback=split,
-    help=f"What the client relies on, instead of what the template suggests: {', '.join(NEEDS)}.",
-)
+@needs_option("What the client relies on, instead of what the template suggests")
 @click.option("--select", multiple=True, metavar="RULE,...", callback=split, help="Only these ids, prefixes or names.")
 @click.option("--extend-select", multiple=True, metavar="RULE,...", callback=split, help="These too.")
 @click.option("--ignore", multiple=True, metavar="RULE,...", callback=split, help="Not these.")
@@ -165,7 +161,7 @@ def _write(session: Session, report: Report, read: Read, flags: _Flags, code: in
         exit_code=code,
         unreadable=read.unreadable,
         remarks=tuple(read.remarks()),
-        replay=_replay(flags),
+        replay=replay(flags.bos_token, flags.eos_token),
         least=_least(session, flags),
         quiet=session.quiet,
         verbose=session.verbose,
@@ -183,9 +179,3 @@ def _least(session: Session, flags: _Flags) -> Severity:
         return asked
     note = session.verbose or "note" in {flags.fail_on, session.config.fail_on}
     return "note" if note else "warning"
-
-
-def _replay(flags: _Flags) -> tuple[str, ...]:
-    """The flags that `render` needs to show the same cells."""
-    given = (("--bos-token", flags.bos_token), ("--eos-token", flags.eos_token))
-    return tuple(word for flag, value in given if value is not None for word in (flag, value))

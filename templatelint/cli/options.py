@@ -13,6 +13,7 @@ import click
 from templatelint.cli import output
 from templatelint.cli.group import CommonOption
 from templatelint.errors import TemplatelintError, clip
+from templatelint.model import NEEDS
 from templatelint.nearest import unknown
 from templatelint.report.terminal import ColorChoice, Paint, columns, wants_color
 
@@ -176,6 +177,22 @@ def engine_option(asks: str, default: str) -> Callable[[Command], Command]:
     )
 
 
+def one_engine_option(flag: str, says: str) -> Callable[[Command], Command]:
+    """An option that names one engine."""
+    return click.option(flag, type=Word("engine", lambda: [*engines()][:-1], metavar="ENGINE"), help=says)
+
+
+def needs_option(says: str) -> Callable[[Command], Command]:
+    """`--needs`: what a client relies on, and what that stands in for."""
+    return click.option(
+        "--needs",
+        multiple=True,
+        type=Word("need", lambda: NEEDS, metavar="NEED,..."),
+        callback=split,
+        help=f"{says}: {', '.join(NEEDS)}.",
+    )
+
+
 def parser_option(function: Command) -> Command:
     """Give a command `--tool-call-parser`, the launch flag of engines that are told which dialect to read."""
     decorated: Any = click.option(
@@ -276,3 +293,9 @@ def token_options(function: Command) -> Command:
             help=f"{name.upper()} for bare template files.  [default: {assumed}]",
         )(decorated)
     return cast("Command", decorated)
+
+
+def replay(bos_token: str | None, eos_token: str | None) -> tuple[str, ...]:
+    """The flags that `render` needs to show the cells of a run with these tokens."""
+    given = (("--bos-token", bos_token), ("--eos-token", eos_token))
+    return tuple(word for flag, value in given if value is not None for word in (flag, value))
