@@ -11,6 +11,7 @@ from templatelint.differences import differences
 from templatelint.model import NotRun
 from templatelint.outcomes import BY_ID, CHAT, GRADES, LOADS, SUBJECTS, Launch
 from templatelint.predictions import Prediction, Span, Verdict, merged
+from templatelint.reading import around, positions
 from templatelint.view import NoText
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from templatelint.differences import Difference
     from templatelint.inspection import Inspection
+    from templatelint.model import Case
     from templatelint.outcomes import Outcome, Subject
 
 # engine → how it is told to render with another template than the model's
@@ -253,4 +255,13 @@ def _span(side: _Side, subject: Subject, case_id: str) -> Span:
         said = observation.error.message if observation.error else ""
         return Span(side.known.ref, side.engine, case_id, said, failed=True)
     case = view.matrix.cases[case_id]
-    return Span(side.known.ref, side.engine, case_id, excerpt(observation.prompt, case, subject.marks))
+    return Span(side.known.ref, side.engine, case_id, _excerpt(observation.prompt, case, subject.marks))
+
+
+def _excerpt(prompt: str, case: Case, marks: Sequence[str]) -> str:
+    """The stretch that shows the texts; of tool definitions, which are long, what stands round the first text."""
+    if marks[0].startswith("tools."):
+        at = next((found[0] for mark in marks if (found := positions(prompt, case.marks[mark]))), None)
+        if at is not None:
+            return around(prompt, at, 60, 60)
+    return excerpt(prompt, case, marks)

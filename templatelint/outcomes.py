@@ -79,7 +79,7 @@ class Subject(NamedTuple):
         fact: the capability that tells; empty where something else does.
         case: the id of the case that shows it.
         cases: ids of further cases that may show it where that one does not.
-        marks: which texts of that case to look for.
+        marks: which texts of that case to look for; `cue` for what opens the answer.
         within: larger subjects, the largest first: where one of them is lost, so is this.
         cure: what can be done where the model does not do it; empty where nothing can.
         template: another template would do it.
@@ -121,7 +121,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "chat",
         "answers",
         case="chat-basic",
-        marks=("user.1",),
+        marks=("cue",),
         within=(CHAT,),
         cure="cut the thoughts off in the client (`templatelint parse`)",
     ),
@@ -283,7 +283,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "reasoning",
         "replies, where no switch is sent,",
         case="chat-basic",
-        marks=("user.1",),
+        marks=("cue",),
         cure="send the switch",
     ),
     Subject(
@@ -291,7 +291,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "reasoning",
         "thoughts in replies",
         case="chat-basic",
-        marks=("user.1",),
+        marks=("cue",),
         within=("reasoning", "answers"),
         cure="cut them off in the client (`templatelint parse`)",
     ),

