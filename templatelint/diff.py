@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from templatelint.outcomes import Outcome, Subject
 
 # engine → how it is told to render with another template than the model's
-_OVERRIDE = {
+OVERRIDE = {
     "llama.cpp": "--chat-template-file FILE",
     "vllm": "--chat-template FILE",
     "sglang": "--chat-template FILE",
@@ -206,8 +206,8 @@ def _cure(subject: Subject, verdict: Verdict, b: _Side, started: Launch) -> tupl
     """What the user can do, and the flags of the engine that it takes."""
     if verdict == "improves" or (verdict == "changes" and subject.id not in _TOLD_OF):
         return "", ()
-    if subject.id not in _READ_BY_PARSERS or b.fitting == started:
-        flags = _OVERRIDE.get(b.engine) if subject.template else None
+    if subject.id not in READ_BY_PARSERS or b.fitting == started:
+        flags = OVERRIDE.get(b.engine) if subject.template else None
         return subject.cure, ((b.engine, flags),) if flags else ()
     known = b.known.inspection.flags.get(b.engine)
     if known is not None and known.arguments:
@@ -216,7 +216,7 @@ def _cure(subject: Subject, verdict: Verdict, b: _Side, started: Launch) -> tupl
 
 
 # what the parsers decide that an engine is launched with
-_READ_BY_PARSERS = frozenset({"reply-calls", "reply-parallel-calls", "answers", "reply-thoughts"})
+READ_BY_PARSERS = frozenset({"reply-calls", "reply-parallel-calls", "answers", "reply-thoughts"})
 # of which a client has to know although nothing is lost
 _TOLD_OF = frozenset({"call-dialect", "thinking-default"})
 
