@@ -78,6 +78,11 @@ class Comparison:
     not_run: tuple[NotRun, ...] = ()
 
     @property
+    def paired(self) -> bool:
+        """Whether each engine of A is that of B."""
+        return all(engine_a == engine_b for engine_a, engine_b in self.pairs)
+
+    @property
     def breaks(self) -> bool:
         """Whether something that is needed works with A and not with B."""
         return any(prediction.verdict == "breaks" for prediction in self.predictions)
@@ -107,7 +112,8 @@ def compare(
     order = {subject.id: at for at, subject in enumerate(outcomes.subjects(needs))}
     found.sort(key=lambda prediction: order[prediction.subject])
     gaps = (gap for at, side in enumerate((a, b)) for gap in _gaps(side, [pair[at] for pair in pairs]))
-    return Comparison(a, b, tuple(pairs), merged(found), beside, tuple(gaps))
+    untold = (NotRun("*", need, "no check tells of this need yet") for need in outcomes.untold(needs))
+    return Comparison(a, b, tuple(pairs), merged(found), beside, (*gaps, *untold))
 
 
 def _gaps(known: Known, engines: Iterable[str]) -> Iterator[NotRun]:
@@ -151,6 +157,7 @@ def _predicted(a: _Side, b: _Side, needs: AbstractSet[str], launches: Launches) 
         if verdict == "changes" and was.word == is_now.word:
             is_now = replace(is_now, word=f"{is_now.word} (another form)", says=f"{is_now.says}, in another form")
         cure, flags = _cure(subject, verdict, b, started_b)
+        cure = is_now.cure or cure
         yield Prediction(
             a=a.known.ref,
             b=b.known.ref,

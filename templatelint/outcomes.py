@@ -57,6 +57,7 @@ class Outcome:
         says: the same as a clause.
         case: the id of the cell that shows it; empty where none does.
         form: what else tells two outcomes of one word apart.
+        cure: what can be done about it, where the subject does not say it.
     """
 
     grade: Grade | None
@@ -64,6 +65,7 @@ class Outcome:
     says: str = ""
     case: str = ""
     form: str = ""
+    cure: str = ""
 
 
 UNKNOWN = Outcome(None)
@@ -433,9 +435,15 @@ def _rules(needs: AbstractSet[str]) -> list[Card]:
     return [card for card in cards.all_cards().values() if card.need in told and card.name in checks.names()]
 
 
+def untold(needs: AbstractSet[str]) -> list[str]:
+    """Those of the needs of which neither capabilities nor rules tell anything."""
+    told = {card.need for card in _rules(needs)}
+    return [need for need in NEEDS if need in needs & _ELSEWHERE and need not in told]
+
+
 def _of_rule(card: Card) -> Subject:
     case = next(iter(checks.load(card.name).CASES), "")
-    return Subject(card.name, card.need, f"{card.id}:", case=case, marks=("user.1",), cure=card.fix)
+    return Subject(card.name, card.need, f"{card.id}:", case=case, marks=("user.1",))
 
 
 def observed(model: Model, asked: Sequence[Engine], needs: AbstractSet[str] = frozenset(JUDGED)) -> Inspection:
@@ -536,7 +544,8 @@ def _by_rule(card: Card, view: View) -> Outcome:
         impact = fault.impact or card.impact
         if impact != "informs":
             grade: Grade = "broken" if impact == "breaks" else "degraded"
-            return Outcome(grade, card.name, fault.message, fault.cases[0] if fault.cases else "")
+            case_id = fault.cases[0] if fault.cases else ""
+            return Outcome(grade, card.name, fault.message, case_id, cure=fault.help)
     return Outcome("works", "fine", "fine")
 
 

@@ -71,7 +71,7 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
     """Predict what works with model A and breaks with model B, engine by engine.
 
     B takes A's place: same client, same launch flags. More models are each compared with A. Exits 1 where something
-    that is needed breaks, 0 where nothing does.
+    that is needed breaks, 0 where nothing does, and 2 when a REF cannot be read.
     """
     from templatelint.cli import references
     from templatelint.dialects.serving.parsers import need_asked
@@ -103,7 +103,9 @@ def _pairs(flags: _Flags, configured: Sequence[str]) -> list[tuple[Engine, Engin
         return [(engine, engine) for engine in engines.running(flags.engine or configured)]
     if flags.engine_a is None or flags.engine_b is None:
         missing, known = ("--engine-a", "--engine-b") if flags.engine_a is None else ("--engine-b", "--engine-a")
-        raise TemplatelintError(f"{known} without {missing}", help=f"add {missing}, or name both models' by --engine")
+        raise TemplatelintError(
+            f"{known} without {missing}", help=f"add {missing}, or ask one engine with both models (--engine)"
+        )
     if flags.engine:
         raise TemplatelintError(
             "--engine beside --engine-a and --engine-b", help="--engine asks an engine with both models: leave it out"

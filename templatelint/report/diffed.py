@@ -58,11 +58,9 @@ def write(
 
 def _page(comparison: Comparison, setting: Setting) -> Iterator[str]:
     paint = setting.paint
-    for letter, ref in (("A", comparison.a.ref), ("B", comparison.b.ref)):
-        yield f"{paint(letter, 'cyan')}  {paint(visible(ref), 'bold')}\n"
-    for engine_a, engine_b in comparison.pairs:
-        if engine_a != engine_b:
-            yield f"{paint('on', 'cyan')} {engine_a} → {engine_b}\n"
+    for at, (letter, ref) in enumerate((("A", comparison.a.ref), ("B", comparison.b.ref))):
+        engines = "" if comparison.paired else f" on {', '.join(pair[at] for pair in comparison.pairs)}"
+        yield f"{paint(letter, 'cyan')}  {paint(visible(ref), 'bold')}{engines}\n"
     yield "\n"
     predictions = comparison.predictions
     brought = _brought(predictions)
