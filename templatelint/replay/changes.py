@@ -1,0 +1,464 @@
+"""What about a request a model may refuse: each thing's name, its cure, and the request without it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from templatelint.replay.parts import REASONING, has_media, without_media
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from templatelint.model import Request
+
+_Message = Mapping[str, Any]
+
+
+class Cause(NamedTuple):
+    """One thing about requests that a model may refuse.
+
+    Attributes:
+        subject: stable name, for programs.
+        need: which of a client's needs it belongs to.
+        name: what it is called, in the plural: a clause follows.
+        cure: what a client can do instead.
+        change: the request without it; None where the request has none.
+    """
+
+    subject: str
+    need: str
+    name: str
+    cure: str
+    change: Callable[[Request], Request | None]
+
+
+def _of_messages(change: Callable[[_Message], _Message]) -> Callable[[Request], Request | None]:
+    """A change of each message by itself."""
+
+    def changed(request: Request) -> Request | None:
+        messages = [change(message) for message in request.messages]
+        if all(new is old for new, old in zip(messages, request.messages, strict=True)):
+            return None
+        return replace(request, messages=messages)
+
+    return changed
+
+
+def _of_all(change: Callable[[Sequence[_Message]], list[_Message]]) -> Callable[[Request], Request | None]:
+    """A change of the conversation."""
+
+    def changed(request: Request) -> Request | None:
+        messages = change(request.messages)
+        return None if messages == list(request.messages) or not messages else replace(request, messages=messages)
+
+    return changed
+
+
+def _calls(message: _Message) -> list[Any]:
+    calls = message.get("tool_calls")
+    return calls if isinstance(calls, list) else []
+
+
+def _is(message: _Message, *roles: str) -> bool:
+    return message.get("role") in roles
+
+
+def _text(content: Any) -> str:
+    """Content as one string."""
+    if isinstance(content, list):
+        texts = [part.get("text") for part in content if isinstance(part, Mapping)]
+        return "\n".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
+
+
+@_of_messages
+def _with_content(message: _Message) -> _Message:
+    return {**message, "content": ""} if _calls(message) and message.get("content") is None else message
+
+
+def _with_short_ids(request: Request) -> Request | None:
+    """Ids as Mistral's templates take them; those that are so already are kept."""
+    new: dict[Any, str] = {}
+
+    def short(call_id: Any) -> Any:
+        if not isinstance(call_id, str) or (len(call_id) == 9 and call_id.isascii() and call_id.isalnum()):  # noqa: PLR2004 (the length they ask for)
+            return call_id
+        return new.setdefault(call_id, f"call{len(new):05}"[-9:])
+
+    messages = []
+    for message in request.messages:
+        one = dict(message)
+        if "tool_call_id" in one:
+            one["tool_call_id"] = short(one["tool_call_id"])
+        if _calls(one):
+            one["tool_calls"] = [
+                {**call, "id": short(call.get("id", ""))} if isinstance(call, Mapping) else call for call in _calls(one)
+            ]
+        messages.append(one)
+    return replace(request, messages=messages) if new else None
+
+
+@_of_all
+def _with_result_names(messages: Sequence[_Message]) -> list[_Message]:
+    names = {
+        call.get("id"): call["function"].get("name")
+        for message in messages
+        for call in _calls(message)
+        if isinstance(call, Mapping) and isinstance(call.get("function"), Mapping) and isinstance(call.get("id"), str)
+    }
+    return [
+        {**message, "name": names[message["tool_call_id"]]}
+        if _is(message, "tool") and "name" not in message and _known(message.get("tool_call_id"), names)
+        else message
+        for message in messages
+    ]
+
+
+def _known(call_id: Any, names: Mapping[Any, Any]) -> bool:
+    return isinstance(call_id, str) and isinstance(names.get(call_id), str)
+
+
+def _with_arguments(change: Callable[[Any], Any]) -> Callable[[Request], Request | None]:
+    def changed(message: _Message) -> _Message:
+        calls = [_changed_arguments(call, change) for call in _calls(message)]
+        if all(new is old for new, old in zip(calls, _calls(message), strict=True)):
+            return message
+        return {**message, "tool_calls": calls}
+
+    return _of_messages(changed)
+
+
+def _changed_arguments(call: Any, change: Callable[[Any], Any]) -> Any:
+    function = call.get("function") if isinstance(call, Mapping) else None
+    if not isinstance(function, Mapping) or "arguments" not in function:
+        return call
+    arguments = change(function["arguments"])
+    return call if arguments is function["arguments"] else {**call, "function": {**function, "arguments": arguments}}
+
+
+def _as_mapping(arguments: Any) -> Any:
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        read = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+    return read if isinstance(read, dict) else arguments
+
+
+def _as_string(arguments: Any) -> Any:
+    return json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, Mapping) else arguments
+
+
+@_of_messages
+def _system_for_developer(message: _Message) -> _Message:
+    return {**message, "role": "system"} if _is(message, "developer") else message
+
+
+@_of_all
+def _one_system(messages: Sequence[_Message]) -> list[_Message]:
+    return [message for index, message in enumerate(messages) if not index or not _is(message, "system", "developer")]
+
+
+@_of_messages
+def _strings(message: _Message) -> _Message:
+    content = message.get("content")
+    return {**message, "content": _text(content)} if isinstance(content, list) and not _is(message, "tool") else message
+
+
+@_of_messages
+def _string_results(message: _Message) -> _Message:
+    content = message.get("content")
+    return {**message, "content": _text(content)} if isinstance(content, list) and _is(message, "tool") else message
+
+
+@_of_all
+def _one_call_a_turn(messages: Sequence[_Message]) -> list[_Message]:
+    """The first call of each turn, and its result."""
+    kept: list[_Message] = []
+    dropped: set[Any] = set()
+    results = 0
+    for message in messages:
+        if _is(message, "tool"):
+            results += 1
+            call_id = message.get("tool_call_id")
+            # results without ids belong to the calls in their order
+            if (isinstance(call_id, str) and call_id in dropped) or (not isinstance(call_id, str) and results > 1):
+                continue
+            kept.append(message)
+            continue
+        results = 0
+        calls = _calls(message)
+        if len(calls) > 1:
+            ids = [call.get("id") if isinstance(call, Mapping) else None for call in calls[1:]]
+            dropped |= {call_id for call_id in ids if isinstance(call_id, str)}
+            kept.append({**message, "tool_calls": calls[:1]})
+        else:
+            kept.append(message)
+    return kept
+
+
+@_of_messages
+def _calls_alone(message: _Message) -> _Message:
+    return {**message, "content": ""} if _calls(message) and message.get("content") else message
+
+
+@_of_messages
+def _without_reasoning(message: _Message) -> _Message:
+    if not any(message.get(name) for name in REASONING):
+        return message
+    return {name: value for name, value in message.items() if name not in REASONING}
+
+
+def _media(request: Request) -> Request | None:
+    if not has_media(request):
+        return None
+    return _strings(without_media(request)) or without_media(request)
+
+
+def _joining(role: str) -> Callable[[Request], Request | None]:
+    def joined(messages: Sequence[_Message]) -> list[_Message]:
+        kept: list[_Message] = []
+        for message in messages:
+            alike = bool(kept) and _is(message, role) and _is(kept[-1], role)
+            if alike and not _calls(message) and not _calls(kept[-1]):
+                text = f"{_text(kept[-1].get('content'))}\n{_text(message.get('content'))}"
+                kept[-1] = {**kept[-1], "content": text}
+            else:
+                kept.append(message)
+        return kept
+
+    return _of_all(joined)
+
+
+@_of_all
+def _answered(messages: Sequence[_Message]) -> list[_Message]:
+    """With an answer between each tool result and the user message behind it."""
+    kept: list[_Message] = []
+    for message in messages:
+        if kept and _is(message, "user") and _is(kept[-1], "tool"):
+            kept.append({"role": "assistant", "content": "Done."})
+        kept.append(message)
+    return kept
+
+
+@_of_all
+def _user_first(messages: Sequence[_Message]) -> list[_Message]:
+    start = next((index for index, message in enumerate(messages) if not _is(message, "system", "developer")), 0)
+    if start < len(messages) and _is(messages[start], "assistant"):
+        return [*messages[:start], {"role": "user", "content": "Begin."}, *messages[start:]]
+    return list(messages)
+
+
+@_of_all
+def _some_user(messages: Sequence[_Message]) -> list[_Message]:
+    if any(_is(message, "user") for message in messages):
+        return list(messages)
+    return [*messages, {"role": "user", "content": "Begin."}]
+
+
+@_of_all
+def _without_system(messages: Sequence[_Message]) -> list[_Message]:
+    kept = [message for message in messages if not _is(message, "system", "developer")]
+    return kept or list(messages)
+
+
+def _with_tools(request: Request) -> Request | None:
+    """With definitions of the functions that its history calls, where it has none."""
+    if request.tools:
+        return None
+    names = dict.fromkeys(
+        call["function"]["name"]
+        for message in request.messages
+        for call in _calls(message)
+        if isinstance(call, Mapping)
+        and isinstance(call.get("function"), Mapping)
+        and isinstance(call["function"].get("name"), str)
+    )
+    if not names:
+        return None
+    empty = {"type": "object", "properties": {}}
+    tools = [
+        {"type": "function", "function": {"name": name, "description": "A tool.", "parameters": empty}}
+        for name in names
+    ]
+    return replace(request, tools=tools)
+
+
+def _without_tools(request: Request) -> Request | None:
+    if request.tools is None:
+        return None
+    extra = {name: value for name, value in request.extra.items() if name != "tool_choice"}
+    return replace(request, tools=None, extra=extra)
+
+
+@_of_messages
+def _user_for_tool(message: _Message) -> _Message:
+    return {"role": "user", "content": message.get("content")} if _is(message, "tool") else message
+
+
+@_of_all
+def _without_calls(messages: Sequence[_Message]) -> list[_Message]:
+    """With calls left out, and their results; where that leaves two turns of one role, they are joined."""
+    kept: list[_Message] = []
+    for message in messages:
+        if _is(message, "tool"):
+            continue
+        if _calls(message):
+            if not _text(message.get("content")):
+                continue
+            kept.append({name: value for name, value in message.items() if name != "tool_calls"})
+        else:
+            kept.append(message)
+    joined: list[_Message] = []
+    for message in kept:
+        if joined and message.get("role") == joined[-1].get("role"):
+            text = f"{_text(joined[-1].get('content'))}\n{_text(message.get('content'))}"
+            joined[-1] = {**joined[-1], "content": text}
+        else:
+            joined.append(message)
+    return joined if len(kept) < len(messages) or kept != list(messages) else list(messages)
+
+
+def _chat_only(request: Request) -> Request | None:
+    return None if (without := _without_calls(request)) is None else _without_tools(without)
+
+
+# Those that leave most of a request as it is come first.
+CAUSES: tuple[Cause, ...] = (
+    Cause(
+        "content-beside-calls",
+        "tools",
+        "tool calls without content",
+        'send content "" beside tool calls',
+        _with_content,
+    ),
+    Cause(
+        "call-ids",
+        "tools",
+        "ids of tool calls as the client has them",
+        "send ids of nine letters and digits, in calls and in results",
+        _with_short_ids,
+    ),
+    Cause(
+        "tool-results",
+        "tools",
+        "tool results without the function's name",
+        "send the function's name with every tool result",
+        _with_result_names,
+    ),
+    Cause(
+        "arguments",
+        "tools",
+        "arguments as a JSON string",
+        "send arguments as a mapping",
+        _with_arguments(_as_mapping),
+    ),
+    Cause(
+        "arguments",
+        "tools",
+        "arguments as a mapping",
+        "send arguments as a JSON string",
+        _with_arguments(_as_string),
+    ),
+    Cause("developer", "agent", "developer messages", "send them as system messages", _system_for_developer),
+    Cause(
+        "content-parts",
+        "multimodal",
+        "messages with a list of parts as content",
+        "send content as one string",
+        _strings,
+    ),
+    Cause(
+        "tool-results-parts",
+        "tools",
+        "tool results as lists of parts",
+        "send tool results as strings",
+        _string_results,
+    ),
+    Cause("media", "multimodal", "images, sounds and films", "send text only", _media),
+    Cause(
+        "reasoning",
+        "reasoning",
+        "thoughts of earlier turns",
+        "leave thoughts out of the history",
+        _without_reasoning,
+    ),
+    Cause(
+        "text-with-calls",
+        "tools",
+        "texts beside tool calls",
+        "send no text beside tool calls",
+        _calls_alone,
+    ),
+    Cause(
+        "tools-again",
+        "agent",
+        "tool calls of the history, without the tools,",
+        "send the tools again in every request",
+        _with_tools,
+    ),
+    Cause(
+        "consecutive-users",
+        "agent",
+        "two user messages in a row",
+        "join messages of one role before sending",
+        _joining("user"),
+    ),
+    Cause(
+        "consecutive-assistants",
+        "agent",
+        "two assistant messages in a row",
+        "join messages of one role before sending",
+        _joining("assistant"),
+    ),
+    Cause(
+        "user-after-tool",
+        "agent",
+        "user messages straight after a tool result",
+        "put an answer between the result and the message",
+        _answered,
+    ),
+    Cause(
+        "assistant-first",
+        "agent",
+        "histories that start with the assistant",
+        "put a user message before it",
+        _user_first,
+    ),
+    Cause(
+        "no-user",
+        "agent",
+        "histories without a user message",
+        "keep one user message when compacting",
+        _some_user,
+    ),
+    Cause(
+        "parallel-calls",
+        "parallel-tools",
+        "two tool calls in one turn",
+        "send `parallel_tool_calls: false`, and one call a turn in the history",
+        _one_call_a_turn,
+    ),
+    Cause(
+        "later-system",
+        "agent",
+        "later system messages",
+        "send later instructions as user messages, or add them to the first system message",
+        _one_system,
+    ),
+    Cause(
+        "system",
+        "system",
+        "system messages",
+        "put the text at the start of the first user message",
+        _without_system,
+    ),
+    Cause("tools", "tools", "tool definitions", "send no tools", _without_tools),
+    Cause("tool-results", "tools", "tool results", "send results as user messages", _user_for_tool),
+    Cause("tool-calls", "tools", "tool calls of the history", "send plain chat", _without_calls),
+    Cause("tools", "tools", "tools and calls of them", "send plain chat", _chat_only),
+)

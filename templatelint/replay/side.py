@@ -1,0 +1,103 @@
+"""A model on an engine: requests → prompts, and which parts of the requests are in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from templatelint import matrix
+from templatelint.cases import to_form
+from templatelint.replay.parts import marked
+from templatelint.replay.presence import shows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from templatelint.engines import Engine
+    from templatelint.model import Model, Observation, Request, Template
+    from templatelint.replay.parts import Part
+
+_AT_ONCE = 128  # requests that share a child
+_TRIES = 4  # with what follows a request that took all of the time
+
+
+class Rendered(NamedTuple):
+    """A request and its prompt.
+
+    Attributes:
+        template: the source of what rendered it.
+    """
+
+    request: Request
+    prompt: str
+    template: str
+
+
+def rendered(request: Request, template: Template | None, observation: Observation) -> Rendered:
+    """A request with what became of it."""
+    return Rendered(request, observation.prompt or "", "" if template is None else template.source)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison."""
+
+    model: Model
+    engine: Engine
+
+    def observe(self, requests: Sequence[Request]) -> list[tuple[Template | None, Observation]]:
+        """What becomes of requests, each in the form in which clients of the engine send it.
+
+        Raises:
+            TemplatelintError: what the engine runs on does not work any more.
+        """
+        sent = [to_form(request, self.engine.client_form) for request in requests]
+        found: list[tuple[Template | None, Observation]] = []
+        for start in range(0, len(sent), _AT_ONCE):
+            found += self._observe(sent[start : start + _AT_ONCE])
+        return found
+
+    def _observe(self, sent: Sequence[Request]) -> list[tuple[Template | None, Observation]]:
+        found = matrix.observe_requests(self.model, self.engine, sent)
+        for _ in range(_TRIES):
+            out = [row for row, (_, seen) in enumerate(found) if seen.error is not None and seen.error.out_of_budget]
+            again = out[1:]  # the first one is what held the others up
+            if not again:
+                break
+            for row, seen in zip(
+                again, matrix.observe_requests(self.model, self.engine, [sent[row] for row in again]), strict=True
+            ):
+                found[row] = seen
+        return found
+
+    def render(self, requests: Sequence[Request]) -> list[Observation]:
+        """The same, without the templates."""
+        return [observation for _, observation in self.observe(requests)]
+
+    def reached(self, asked: Sequence[tuple[Rendered, Sequence[Part]]]) -> list[Mapping[Part, bool | None]]:
+        """Which parts of requests are in their prompts; None where that is not known.
+
+        A part that does not stand there as it is, or may stand there for other reasons, is looked for by a mark: the
+        request is rendered once more with one at the end of each such part.
+        """
+        answers: list[dict[Part, bool | None]] = []
+        unsure: list[tuple[int, list[Part], tuple[str, ...]]] = []
+        copies: list[Request] = []
+        for row, (seen, parts) in enumerate(asked):
+            answers.append(dict.fromkeys((part for part in parts if _tells(seen, part)), True))
+            if rest := [part for part in parts if part not in answers[row]]:
+                copy, marks = marked(seen.request, rest)
+                copies.append(copy)
+                unsure.append((row, rest, marks))
+        for (row, rest, marks), observation in zip(unsure, self.render(copies), strict=True):
+            if observation.prompt is None:  # the marks are in the way
+                answers[row] |= {part: shows(asked[row][0].prompt, part.text) or None for part in rest}
+            else:
+                prompt = observation.prompt.lower()
+                answers[row] |= {part: mark in prompt for part, mark in zip(rest, marks, strict=True)}
+        return [*answers]
+
+
+def _tells(seen: Rendered, part: Part) -> bool:
+    """Whether the prompt as it is says that the part is in it."""
+    return part.telling and part.text.strip() not in seen.template and shows(seen.prompt, part.text)
