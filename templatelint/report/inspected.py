@@ -132,16 +132,22 @@ def _screen(ref: str, inspection: Inspection, setting: Setting) -> Iterator[str]
     yield "\n"
     if inspection.model.templates:
         yield from _tables(inspection.capabilities, setting)
-    yield from _listed(_troubles(inspection), setting)
+    yield from _listed(troubles(inspection), setting)
     if setting.verbose:
-        yield from _listed(_reasons(inspection.capabilities), setting)
+        yield from _listed(reasons(inspection.capabilities), setting)
     yield from _contract(inspection, setting)
 
 
 # ------------------------------------------------------------------------------------------------- the head
 
 
-def _head(inspection: Inspection, setting: Setting) -> Iterator[str]:
+def head(inspection: Inspection, *, verbose: bool) -> list[tuple[str, str]]:
+    """What the model is: a label and a line each; lines of one label follow one another.
+
+    Args:
+        inspection: what is known.
+        verbose: with remarks on the flags.
+    """
     model = inspection.model
     lines = [("template", _template(template)) for template in model.templates]
     lines = lines or [("template", "none")]
@@ -152,10 +158,14 @@ def _head(inspection: Inspection, setting: Setting) -> Iterator[str]:
     lines += [
         ("launch", f"{engine}: {text}")
         for engine, flags in inspection.flags.items()
-        for text in (flags.text, *flags.lost, *(flags.remarks if setting.verbose else ()))
+        for text in (flags.text, *flags.lost, *(flags.remarks if verbose else ()))
     ]
     lines += [(f"{engine} caps", _caps(own.caps)) for engine, own in inspection.own.items()]
-    lines += [("note", note) for note in model.notes]
+    return lines + [("note", note) for note in model.notes]
+
+
+def _head(inspection: Inspection, setting: Setting) -> Iterator[str]:
+    lines = head(inspection, verbose=setting.verbose)
     pad = max(len(label) for label, _ in lines) + _GAP
     before = ""
     for label, text in lines:
@@ -259,7 +269,7 @@ class _Layout:
 
 def _tables(capabilities: Mapping[str, Capabilities], setting: Setting) -> Iterator[str]:
     """The table, in blocks of as many engines as have room beside each other."""
-    groups = [rows for group in _groups(capabilities) if (rows := _rows(group, capabilities))]
+    groups = facts(capabilities)
     engines = list(capabilities)
     labels = max(len(label) for group in groups for label, _ in group) + _GAP
     widths = [
@@ -310,6 +320,11 @@ def _groups(capabilities: Mapping[str, Capabilities]) -> Iterator[list[tuple[str
     for group in _GROUPS:
         yield [(label, _reader(fact)) for label, fact in group if _telling(fact, capabilities)]
     yield [*_thinking(capabilities), ("BOS", _reader("bos"))]
+
+
+def facts(capabilities: Mapping[str, Capabilities]) -> list[list[_Row]]:
+    """The rows of the table, in groups: what each is called, and a cell for each engine."""
+    return [rows for group in _groups(capabilities) if (rows := _rows(group, capabilities))]
 
 
 def _rows(
@@ -410,7 +425,7 @@ def _ids(found: Capabilities) -> _Cell:
 # ------------------------------------------------------------------------------------------- below the table
 
 
-def _troubles(inspection: Inspection) -> list[str]:
+def troubles(inspection: Inspection) -> list[str]:
     """Why engines load nothing or are not known: each reason once."""
     groups: dict[str, list[str]] = {}
     for engine, found in inspection.capabilities.items():
@@ -419,7 +434,7 @@ def _troubles(inspection: Inspection) -> list[str]:
     return [f"{', '.join(engines)}: {why}" for why, engines in groups.items()]
 
 
-def _reasons(capabilities: Mapping[str, Capabilities]) -> list[str]:
+def reasons(capabilities: Mapping[str, Capabilities]) -> list[str]:
     """What was said where something is refused or raises, each reason once for a fact."""
     groups: dict[tuple[str, str], list[str]] = {}
     for engine, found in capabilities.items():

@@ -1,0 +1,67 @@
+"""What both pages are made of, as their templates are given it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from templatelint.report.page import scores
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from templatelint.model import NotRun
+    from templatelint.report.page.scores import Cell, Kind
+
+_TEXT = 400  # characters of a line
+_REASONS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A model's rows of the matrix.
+
+    Attributes:
+        letter: `A` or `B`; empty where nothing is compared.
+        target: the id of what the page says of the model.
+        rows: an engine, and a cell for each need.
+    """
+
+    letter: str
+    name: str
+    target: str
+    rows: Sequence[tuple[str, Sequence[Cell]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One thing, engine by engine; `says` is what there is to say of it in clauses."""
+
+    name: str
+    cells: Sequence[Cell]
+    says: Sequence[str] = field(default=())
+
+
+def legend(*kinds: Kind) -> list[tuple[Kind, str, str]]:
+    """The signs, with their words."""
+    return [(kind, scores.SIGNS[kind], scores.WORDS[kind]) for kind in kinds]
+
+
+def reasons(rows: Iterable[NotRun]) -> list[tuple[str, list[str]]]:
+    """Why something did not run, and what."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        found.setdefault(row.why, []).append(row.ref)
+    return [(cut(why), names) for why, names in list(found.items())[:_REASONS]]
+
+
+def clipped(lines: Iterable[str], most: int) -> list[str]:
+    """The first lines, and how many there are besides."""
+    told = list(lines)
+    rest = len(told) - most
+    return [cut(text) for text in told[:most]] + ([f"… {rest:,} more"] if rest > 0 else [])
+
+
+def cut(text: str, room: int = _TEXT) -> str:
+    """The text, or its beginning with the count of what is left out."""
+    return text if len(text) <= room else f"{text[:room]}… ({len(text) - room:,} more characters)"
