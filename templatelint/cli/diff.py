@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,18 +18,20 @@ from templatelint.cli.options import (
     needs_option,
     one_engine_option,
     parser_option,
-    replay,
+    replay_flags,
     token_options,
 )
 from templatelint.errors import TemplatelintError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from templatelint.cli.references import Read
-    from templatelint.diff import Comparison, Known
+    from templatelint.diff import Comparison, Known, Launches
     from templatelint.engines import Engine
-    from templatelint.model import Model
+    from templatelint.model import Model, NotRun
+    from templatelint.report import Setting
+    from templatelint.traffic import Recorded
 
 
 @dataclass(frozen=True)
@@ -39,9 +42,11 @@ class _Flags:
     engine_a: str | None
     engine_b: str | None
     parsers: tuple[tuple[str, str], ...]
-    needs: tuple[str, ...]
     relaunch: bool
+    needs: tuple[str, ...]
+    messages: Path | None
     symmetric: bool
+    fleet: bool
     prompts: bool
     stdin_filename: str | None
     bos_token: str | None
@@ -62,7 +67,14 @@ class _Flags:
 @parser_option
 @click.option("--relaunch", is_flag=True, help="B is launched with the parsers that fit B, not with those that fit A.")
 @needs_option("What the client relies on, instead of all that works with A")
+@click.option(
+    "--messages",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Judge the requests recorded there: OpenAI, Anthropic or MCP bodies, JSON or JSONL.",
+)
 @click.option("--symmetric", is_flag=True, help="Compare B with A too.")
+@click.option("--fleet", is_flag=True, help="Ask what one client of all the models may rely on.")
 @click.option("--prompts", is_flag=True, help="Show the prompts side by side.")
 @click.option("--stdin-filename", metavar="FILE", help="What the text on stdin is, for the REF -.")
 @token_options
@@ -75,11 +87,14 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
     """
     from templatelint.cli import references
     from templatelint.dialects.serving.parsers import need_asked
+    from templatelint.outcomes import JUDGED
 
     flags = _Flags(**values)
+    _check(flags)
     config = session.config
     pairs = _pairs(flags, config.engine or ())
     need_asked(flags.parsers, [engine.name for pair in pairs for engine in pair], "--tool-call-parser")
+    recorded = _recorded(flags, refs)
     tokens = {"bos_token": flags.bos_token, "eos_token": flags.eos_token}
     given = {name: text if text is not None else getattr(config, name) for name, text in tokens.items()}
     read = references.read(refs, stdin_filename=flags.stdin_filename, **given)
@@ -88,11 +103,34 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
     models = _models(refs, read, flags)
     if not models:
         return NO_ANSWER
-    comparisons = _compared(session, models, pairs, flags)
-    broken = any(comparison.breaks for comparison in comparisons)
-    code = NO_ANSWER if read.unreadable else FINDINGS if broken else CLEAN
-    _write(session, comparisons, pairs, read, flags, code)
-    return code
+    asked = _Asked(models, pairs, flags, frozenset(flags.needs or config.needs or JUDGED))
+    run = _fleet(session, asked, read) if flags.fleet else _comparisons(session, asked, read, recorded)
+    session.write(run.pieces)
+    return NO_ANSWER if read.unreadable else FINDINGS if run.breaks else CLEAN
+
+
+def _check(flags: _Flags) -> None:
+    """Flags that do not go together."""
+    for flag, given in (
+        ("--engine-a", flags.engine_a is not None),
+        ("--symmetric", flags.symmetric),
+        ("--messages", flags.messages is not None),
+        ("--prompts", flags.prompts),
+        ("--relaunch", flags.relaunch),
+    ):
+        if flags.fleet and given:
+            raise TemplatelintError(f"--fleet beside {flag}", help="a fleet has no first model: leave one of them out")
+
+
+def _recorded(flags: _Flags, refs: Sequence[str]) -> Sequence[Recorded]:
+    if flags.messages is None:
+        return ()
+    from templatelint.cli import references
+    from templatelint.traffic import read_recorded
+
+    if str(flags.messages) == "-" and any(map(references.is_stdin, refs)):
+        raise TemplatelintError("stdin is asked for twice", help="give the requests or the template as a file")
+    return read_recorded(flags.messages)
 
 
 def _pairs(flags: _Flags, configured: Sequence[str]) -> list[tuple[Engine, Engine]]:
@@ -131,63 +169,126 @@ def _models(refs: Sequence[str], read: Read, flags: _Flags) -> list[tuple[str, M
 _TWO = 2
 
 
-def _compared(
-    session: Session, models: Sequence[tuple[str, Model]], pairs: Sequence[tuple[Engine, Engine]], flags: _Flags
-) -> list[Comparison]:
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be compared, and for whom."""
+
+    models: Sequence[tuple[str, Model]]
+    pairs: Sequence[tuple[Engine, Engine]]
+    flags: _Flags
+    needs: frozenset[str]
+
+    @property
+    def engines(self) -> list[Engine]:
+        """Each engine once."""
+        return list({engine.name: engine for pair in self.pairs for engine in pair}.values())
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What the command gives: the result, and whether something needed breaks."""
+
+    pieces: Iterator[str]
+    breaks: bool
+
+
+def _known(session: Session, asked: _Asked) -> list[Known]:
+    """Each model, observed."""
     from templatelint import diff, outcomes
     from templatelint.cli.progress import bar
 
-    needs = frozenset(flags.needs or session.config.needs or outcomes.JUDGED)
-    asked = list({engine.name: engine for pair in pairs for engine in pair}.values())
     known: list[Known] = []
     with bar("comparing", quiet=session.quiet) as progress:
-        for ref, model in models:
+        for ref, model in asked.models:
             again = next((one for one in known if one.ref == ref), None)
-            known.append(again or diff.Known(ref, outcomes.observed(model, asked, needs)))
+            known.append(again or diff.Known(ref, outcomes.observed(model, asked.engines, asked.needs)))
             if progress is not None:
-                progress(len(known), len(models))
-    launches = diff.Launches(dict(flags.parsers or session.config.parsers), flags.relaunch)
-    named = [(a.name, b.name) for a, b in pairs]
-    first, *others = known
-    turned = [(b, a) for a, b in named]
-    comparisons = []
-    for other in others:
-        comparisons.append(diff.compare(first, other, named, needs, launches))
-        if flags.symmetric:
-            comparisons.append(diff.compare(other, first, turned, needs, launches))
-    return comparisons
+                progress(len(known), len(asked.models))
+    return known
 
 
-def _write(  # noqa: PLR0913 (what a run consists of)
-    session: Session,
-    comparisons: Sequence[Comparison],
-    pairs: Sequence[tuple[Engine, Engine]],
-    read: Read,
-    flags: _Flags,
-    code: int,
-) -> None:
+def _launches(session: Session, flags: _Flags) -> Launches:
+    from templatelint.diff import Launches
+
+    return Launches(dict(flags.parsers or session.config.parsers), flags.relaunch)
+
+
+def _comparisons(session: Session, asked: _Asked, read: Read, recorded: Sequence[Recorded]) -> _Run:
+    from templatelint import diff
+
+    first, *others = _known(session, asked)
+    turned = [(b, a) for a, b in asked.pairs]
+    wanted = [(first, other, asked.pairs) for other in others]
+    if asked.flags.symmetric:
+        wanted += [(other, first, turned) for other in others]
+    launches = _launches(session, asked.flags)
+    found = []
+    for a, b, pairs in wanted:
+        comparison = diff.compare(a, b, [(x.name, y.name) for x, y in pairs], asked.needs, launches)
+        if recorded:
+            from templatelint import replay
+
+            own = replay.predictions(recorded, a.inspection.model, b.inspection.model, pairs)
+            comparison = diff.with_traffic(comparison, own, asked.needs)
+        found.append(comparison)
+    breaks = any(comparison.breaks for comparison in found)
+    return _Run(_written(session, asked, read, found, breaks=breaks), breaks)
+
+
+def _written(
+    session: Session, asked: _Asked, read: Read, found: Sequence[Comparison], *, breaks: bool
+) -> Iterator[str]:
+    """The comparisons in the format that is wanted."""
     from templatelint import inspection
-    from templatelint.report import Setting
 
-    uses = inspection.uses(list({engine.name: engine for pair in pairs for engine in pair}.values()))
-    not_run = [
-        *inspection.not_run(flags.engine or session.config.engine or ()),
-        *dict.fromkeys(row for one in comparisons for row in one.not_run),
-    ]
+    uses = inspection.uses(asked.engines)
+    not_run = [*_absent(session, asked), *dict.fromkeys(row for one in found for row in one.not_run)]
     remarks = [*read.remarks()]
-    form = session.output_format or "text"
-    if form == "json":
+    if session.output_format == "json":
         from templatelint.report import diffed_json
 
-        session.write(diffed_json.write(comparisons, uses, not_run, remarks, read.unreadable, exit_code=code))
-        return
+        code = NO_ANSWER if read.unreadable else FINDINGS if breaks else CLEAN
+        return diffed_json.write(found, uses, not_run, remarks, read.unreadable, exit_code=code)
+    setting = _setting(session, asked)
+    if session.output_format == "html":
+        from templatelint.report import page
+
+        return page.write_diff(found, uses, not_run, remarks, asked.needs, setting.replay)
     from templatelint.report import diffed
 
-    setting = Setting(
-        replay=replay(flags.bos_token, flags.eos_token),
+    return diffed.write(found, uses, not_run, remarks, setting)
+
+
+def _fleet(session: Session, asked: _Asked, read: Read) -> _Run:
+    from templatelint import fleet, inspection
+
+    known = _known(session, asked)
+    judged = fleet.judge(known, [engine.name for engine in asked.engines], asked.needs, _launches(session, asked.flags))
+    uses, not_run, remarks = inspection.uses(asked.engines), _absent(session, asked), [*read.remarks()]
+    if session.output_format == "html":
+        raise TemplatelintError("--fleet has no html", help="--output-format text or json")
+    if session.output_format == "json":
+        from templatelint.report import fleet_json
+
+        return _Run(fleet_json.write(judged, uses, not_run, remarks), judged.breaks)
+    from templatelint.report import fleet as page
+
+    return _Run(page.write(judged, uses, not_run, remarks, _setting(session, asked)), judged.breaks)
+
+
+def _absent(session: Session, asked: _Asked) -> tuple[NotRun, ...]:
+    from templatelint import inspection
+
+    return inspection.not_run(asked.flags.engine or session.config.engine or ())
+
+
+def _setting(session: Session, asked: _Asked) -> Setting:
+    from templatelint.report import Setting
+
+    return Setting(
+        replay=replay_flags(asked.flags.bos_token, asked.flags.eos_token),
         quiet=session.quiet,
         verbose=session.verbose,
         paint=session.paint,
         columns=session.columns,
     )
-    session.write(diffed.write(comparisons, uses, not_run, remarks, setting))

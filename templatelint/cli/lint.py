@@ -18,7 +18,7 @@ from templatelint.cli.options import (
     engine_option,
     needs_option,
     parser_option,
-    replay,
+    replay_flags,
     split,
     token_options,
 )
@@ -161,7 +161,7 @@ def _write(session: Session, report: Report, read: Read, flags: _Flags, code: in
         exit_code=code,
         unreadable=read.unreadable,
         remarks=tuple(read.remarks()),
-        replay=replay(flags.bos_token, flags.eos_token),
+        replay=replay_flags(flags.bos_token, flags.eos_token),
         least=_least(session, flags),
         quiet=session.quiet,
         verbose=session.verbose,

@@ -295,7 +295,7 @@ def token_options(function: Command) -> Command:
     return cast("Command", decorated)
 
 
-def replay(bos_token: str | None, eos_token: str | None) -> tuple[str, ...]:
+def replay_flags(bos_token: str | None, eos_token: str | None) -> tuple[str, ...]:
     """The flags that `render` needs to show the cells of a run with these tokens."""
     given = (("--bos-token", bos_token), ("--eos-token", eos_token))
     return tuple(word for flag, value in given if value is not None for word in (flag, value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from templatelint.outcomes import BY_ID
@@ -62,11 +63,11 @@ def _page(comparison: Comparison, setting: Setting) -> Iterator[str]:
         engines = "" if comparison.paired else f" on {', '.join(pair[at] for pair in comparison.pairs)}"
         yield f"{paint(letter, 'cyan')}  {paint(visible(ref), 'bold')}{engines}\n"
     yield "\n"
-    predictions = comparison.predictions
+    predictions, requests = _grouped(comparison.predictions)
     brought = _brought(predictions)
     for prediction in predictions:
         if prediction.verdict in _LOSSES and not prediction.follows:
-            yield from _loss(prediction, brought.get(prediction.subject, ()), setting)
+            yield from _loss(prediction, brought.get(prediction.subject, ()), requests.get(prediction, ()), setting)
             yield "\n"
     others = [one for one in predictions if one.verdict not in _LOSSES and not one.follows]
     for prediction in others:
@@ -74,7 +75,20 @@ def _page(comparison: Comparison, setting: Setting) -> Iterator[str]:
     if others:
         yield "\n"
     yield from _differences(comparison, setting)
-    yield from _verdict(predictions, setting)
+    if not setting.quiet:
+        yield _verdict(predictions, comparison, setting) + "\n"
+
+
+def _grouped(
+    predictions: Sequence[Prediction],
+) -> tuple[list[Prediction], Mapping[Prediction, list[str]]]:
+    """The predictions, those that say the same of several requests of the user's own once; and the names of these."""
+    groups: dict[Prediction, list[Prediction]] = {}
+    for one in predictions:
+        groups.setdefault(replace(one, request="", evidence=(), launch=()), []).append(one)
+    firsts = [group[0] for group in groups.values()]
+    names = {group[0]: [one.request for one in group if one.request] for group in groups.values()}
+    return firsts, names
 
 
 def _brought(predictions: Sequence[Prediction]) -> Mapping[str, list[Prediction]]:
@@ -86,19 +100,24 @@ def _brought(predictions: Sequence[Prediction]) -> Mapping[str, list[Prediction]
     return found
 
 
-def _loss(prediction: Prediction, brought: Sequence[Prediction], setting: Setting) -> Iterator[str]:
+def _loss(
+    prediction: Prediction, brought: Sequence[Prediction], requests: Sequence[str], setting: Setting
+) -> Iterator[str]:
     paint = setting.paint
     label = paint(f"{prediction.verdict}[{prediction.need}]", VERDICT_STYLES[prediction.verdict])
     yield f"{label} {paint(visible(prediction.message), 'bold')}\n"
     sign = f"  {paint('=', 'blue')} "
     yield f"{sign}on {', '.join(prediction.engines)}\n"
+    if requests:
+        more = f" and {len(requests) - _NAMED} more" if len(requests) > _NAMED else ""
+        yield from _hanging(sign, f"requests: {visible(', '.join(requests[:_NAMED]))}{more}", setting)
     spans = _both(prediction)
     if len({(span.text, span.failed) for span in spans}) > 1:
         yield from (f"{sign}{letter}: {_shown(span)}\n" for letter, span in zip("AB", spans, strict=False))
     if brought:
         names = dict.fromkeys(BY_ID[one.subject].name for one in brought if one.subject in BY_ID)
         yield from _hanging(sign, f"brings with it: {', '.join(names)}", setting)
-    if spans:
+    if spans and not requests:
         yield f"{sign}see it: {paint(visible(rerun(spans[-1], setting.replay)), 'bold')}\n"
     if prediction.remedy:
         yield f"{paint('help:', 'cyan')} {visible(prediction.remedy)}\n"
@@ -156,11 +175,13 @@ def _differences(comparison: Comparison, setting: Setting) -> Iterator[str]:
     yield "\n"
 
 
-def _verdict(predictions: Sequence[Prediction], setting: Setting) -> Iterator[str]:
-    if setting.quiet:
-        return
-    counts = [(verdict, sum(one.verdict == verdict and not one.follows for one in predictions)) for verdict in VERDICTS]
-    told = [
-        setting.paint(counted(count, _COUNTED[verdict]), VERDICT_STYLES[verdict]) for verdict, count in counts if count
-    ]
-    yield (", ".join(told) if told else setting.paint("what works with A works with B", "green")) + "\n"
+def _verdict(predictions: Sequence[Prediction], comparison: Comparison, setting: Setting) -> str:
+    paint = setting.paint
+    alone = [one for one in predictions if not one.follows]
+    counts = [(verdict, sum(one.verdict == verdict for one in alone)) for verdict in VERDICTS]
+    told = [paint(counted(count, _COUNTED[verdict]), VERDICT_STYLES[verdict]) for verdict, count in counts if count]
+    line = ", ".join(told) if told else paint("what works with A works with B", "green")
+    if comparison.judged is None:
+        return line
+    broken = {one.request for one in comparison.predictions if one.request and one.verdict == "breaks"}
+    return f"{line} · {len(broken)} of {counted(comparison.judged, 'request')} break"

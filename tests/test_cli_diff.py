@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from program import CHATML, DEAF
+
+from templatelint.engines import DEFAULT_ENGINES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from program import InProcess
+
+# refuses system messages; everything else as ChatML
+STRICT = (
+    "{% for m in messages if m.role == 'system' %}{{ raise_exception('no system messages, please') }}{% endfor %}"
+    + CHATML
+)
+TWO = ("--engine", "transformers,vllm")
+PREDICTION = (
+    *("a", "b", "need", "subject", "verdict", "before", "after", "engines", "message", "help"),
+    *("launch", "follows", "request", "evidence"),
+)
+
+
+@pytest.fixture
+def here(folder: Path) -> Path:
+    (folder / "a.jinja").write_text(CHATML)
+    (folder / "b.jinja").write_text(DEAF)
+    (folder / "strict.jinja").write_text(STRICT)
+    return folder
+
+
+def _json(cli: InProcess, *arguments: str) -> Any:
+    ran = cli("diff", *arguments, "--output-format", "json")
+    answer = json.loads(ran.out)
+    assert answer["exit_code"] == ran.code
+    return answer
+
+
+def test_the_members_of_the_contract(cli: InProcess, here: Path) -> None:
+    del here
+    answer = _json(cli, "a.jinja", "b.jinja")
+    assert answer["version"] == 1
+    assert {"predictions", "models", "engines", "not_run", "unreadable", "differences"} <= set(answer)
+    assert [engine["name"] for engine in answer["engines"]] == list(DEFAULT_ENGINES)
+    assert answer["models"] == ["a.jinja", "b.jinja"]
+    assert answer["exit_code"] == 1
+    for one in answer["predictions"]:
+        assert tuple(one) == PREDICTION
+        assert (one["a"], one["b"]) == ("a.jinja", "b.jinja")
+        assert one["verdict"] in {"breaks", "degrades", "changes", "improves"}
+        for cell in one["evidence"]:
+            assert set(cell) == {"ref", "case", "engine", "text", "failed"}
+    broken = {one["need"] for one in answer["predictions"] if one["verdict"] == "breaks"}
+    assert {"system", "tools", "parallel-tools"} <= broken
+
+
+def test_text_says_what_breaks_with_evidence_and_how_to_see_it(cli: InProcess, here: Path) -> None:
+    del here
+    ran = cli("diff", "a.jinja", "strict.jinja", *TWO)
+    assert ran.code == 1
+    assert "breaks[system] system messages are refused: no system messages, please" in ran.out
+    assert '= A: "' in ran.out
+    assert "= B: fails: no system messages, please" in ran.out
+    command = re.search(r"see it: templatelint (render .*)", ran.out)
+    assert command is not None
+    again = cli(*command[1].split())
+    assert (again.code, "no system messages, please" in again.err) == (1, True)
+
+
+def test_a_model_against_itself_predicts_nothing(cli: InProcess, here: Path) -> None:
+    del here
+    ran = cli("diff", "a.jinja", "a.jinja")
+    assert (ran.code, ran.err) == (0, "")
+    assert "what works with A works with B" in ran.out
+    answer = _json(cli, "a.jinja", "a.jinja")
+    assert (answer["predictions"], answer["differences"], answer["exit_code"]) == ([], [], 0)
+
+
+def test_what_nobody_needs_breaks_nothing(cli: InProcess, here: Path) -> None:
+    del here
+    assert cli("diff", "a.jinja", "strict.jinja", "--needs", "chat,tools", *TWO).code == 0
+    assert cli("diff", "a.jinja", "strict.jinja", "--needs", "system", *TWO).code == 1
+
+
+def test_needs_of_the_settings_hold(cli: InProcess, here: Path) -> None:
+    (here / "templatelint.toml").write_text('needs = ["chat"]\nengine = ["vllm"]\n')
+    answer = _json(cli, "a.jinja", "b.jinja")
+    assert [engine["name"] for engine in answer["engines"]] == ["vllm"]
+    assert answer["exit_code"] == 0
+
+
+def test_one_model_on_two_engines(cli: InProcess, here: Path) -> None:
+    del here
+    answer = _json(cli, "strict.jinja", "--engine-a", "llama.cpp", "--engine-b", "transformers")
+    assert {tuple(one["engines"]) for one in answer["predictions"]} == {("transformers",)}
+    assert {cell["engine"] for one in answer["predictions"] for cell in one["evidence"]} == {
+        "llama.cpp",
+        "transformers",
+    }
+    ran = cli("diff", "strict.jinja", "--engine-a", "llama.cpp", "--engine-b", "transformers")
+    assert re.search(r"^A .*on llama.cpp\nB .*on transformers$", ran.out, re.MULTILINE)
+
+
+def test_further_models_are_compared_with_the_first(cli: InProcess, here: Path) -> None:
+    del here
+    answer = _json(cli, "a.jinja", "b.jinja", "strict.jinja", *TWO)
+    assert {(one["a"], one["b"]) for one in answer["predictions"]} == {
+        ("a.jinja", "b.jinja"),
+        ("a.jinja", "strict.jinja"),
+    }
+
+
+def test_symmetric_compares_back(cli: InProcess, here: Path) -> None:
+    del here
+    answer = _json(cli, "strict.jinja", "a.jinja", *TWO)
+    assert answer["exit_code"] == 0
+    assert {one["verdict"] for one in answer["predictions"]} == {"improves"}
+    both = _json(cli, "strict.jinja", "a.jinja", *TWO, "--symmetric")
+    assert both["exit_code"] == 1
+    assert {(one["a"], one["verdict"]) for one in both["predictions"]} >= {
+        ("strict.jinja", "improves"),
+        ("a.jinja", "breaks"),
+    }
+
+
+def test_work_without_end_breaks_chat(cli: InProcess, here: Path) -> None:
+    loop = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
+    (here / "slow.jinja").write_text(loop + CHATML)
+    ran = cli("diff", "a.jinja", "slow.jinja", "--engine", "transformers")
+    assert ran.code == 1
+    assert "breaks[chat] the template is at work on every request without end: more than" in ran.out
+
+
+def test_what_cannot_be_told_is_said(cli: InProcess, here: Path) -> None:
+    del here
+    answer = _json(cli, "a.jinja", "b.jinja", *TWO, "--needs", "training")
+    assert [row["ref"] for row in answer["not_run"]] == ["training"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "cure"),
+    [
+        (("a.jinja",), "a.jinja alone: nothing to compare with", "--engine-a, --engine-b"),
+        (("a.jinja", "nowhere.jinja"), "no such file: nowhere.jinja", ""),
+        (("nowhere.jinja", "a.jinja"), "no such file: nowhere.jinja", ""),
+        (("a.jinja", "b.jinja", "--engine-a", "vllm"), "--engine-a without --engine-b", "add --engine-b"),
+        (("a.jinja", "b.jinja", "--engine-b", "vllm"), "--engine-b without --engine-a", "add --engine-a"),
+        (("a.jinja", "--engine-a", "vllm", "--engine-b", "vlm"), 'unknown engine "vlm"', "did you mean vllm"),
+        (
+            ("a.jinja", "--engine", "vllm", "--engine-a", "vllm", "--engine-b", "sglang"),
+            "--engine beside --engine-a and --engine-b",
+            "leave it out",
+        ),
+        (("a.jinja", "b.jinja", "--needs", "tool"), 'unknown need "tool"', "did you mean tools"),
+        (("a.jinja", "b.jinja", "--fleet", "--symmetric"), "--fleet beside --symmetric", "no first model"),
+        (("-", "b.jinja", "--messages", "-"), "stdin is asked for twice", "as a file"),
+        (("a.jinja", "b.jinja", "--messages", "nowhere.jsonl"), "nowhere.jsonl", ""),
+        (
+            ("a.jinja", "b.jinja", "--engine", "transformers", "--tool-call-parser", "vllm=hermes"),
+            "vllm is not asked",
+            "add --engine vllm",
+        ),
+    ],
+)
+def test_bad_usage_is_one_line_and_exit_2(
+    cli: InProcess, here: Path, arguments: tuple[str, ...], message: str, cure: str
+) -> None:
+    del here
+    ran = cli("diff", *arguments)
+    assert ran.code == 2
+    assert message in ran.err
+    assert cure in ran.err
+    assert ran.out == ""
+    assert "Traceback" not in ran.err
+
+
+def test_what_could_be_read_is_compared_all_the_same(cli: InProcess, here: Path) -> None:
+    del here
+    ran = cli("diff", "a.jinja", "strict.jinja", "nowhere.jinja", *TWO)
+    assert ran.code == 2
+    assert "breaks[system]" in ran.out
+    assert "no such file: nowhere.jinja" in ran.err
+
+
+def test_own_requests_decide(cli: InProcess, here: Path) -> None:
+    rows = [
+        {"id": "plain", "messages": [{"role": "user", "content": "How deep is the Heron fjord?"}]},
+        {
+            "id": "led",
+            "messages": [
+                {"role": "system", "content": "You answer in the dialect of the northern fleet."},
+                {"role": "user", "content": "How deep is the Heron fjord?"},
+            ],
+        },
+    ]
+    (here / "traffic.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    answer = _json(cli, "a.jinja", "strict.jinja", *TWO, "--messages", "traffic.jsonl")
+    assert answer["exit_code"] == 1
+    assert {one["request"] for one in answer["predictions"] if one["verdict"] == "breaks"} == {"led"}
+    ran = cli("diff", "a.jinja", "strict.jinja", *TWO, "--messages", "traffic.jsonl")
+    assert "requests: led" in ran.out
+    assert "1 of 2 requests break" in ran.out
+    (here / "traffic.jsonl").write_text(json.dumps(rows[0]) + "\n")
+    assert cli("diff", "a.jinja", "strict.jinja", *TWO, "--messages", "traffic.jsonl").code == 0
+
+
+def test_a_fleet_is_judged_as_one(cli: InProcess, here: Path) -> None:
+    del here
+    ran = cli("diff", "a.jinja", "strict.jinja", "--fleet", *TWO)
+    assert ran.code == 1
+    assert "system messages are refused: no system messages, please" in " ".join(ran.out.split())
+    assert cli("diff", "a.jinja", "a.jinja", "--fleet", *TWO).code == 0
+
+
+@pytest.mark.parametrize("form", ["text", "json", "html"])
+def test_what_is_shown_is_safe(cli: InProcess, here: Path, form: str) -> None:
+    evil = "\x1b[31m<script>alert(1)</script>\u202e"
+    (here / "evil.jinja").write_text(STRICT.replace("no system messages, please", evil))
+    ran = cli("diff", "a.jinja", "evil.jinja", *TWO, "--output-format", form)
+    assert ran.code == 1
+    assert "\x1b" not in ran.out
+    assert "\u202e" not in ran.out
+    if form == "html":
+        assert "<script>alert" not in ran.out
