@@ -10,10 +10,10 @@ from templatelint.diff import OVERRIDE, READ_BY_PARSERS
 from templatelint.outcomes import BY_ID, CHAT, LOADS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from templatelint.fleet.standing import Loss, Standings
+    from templatelint.fleet.standing import Loss, Need, Standings
     from templatelint.outcomes import Subject
 
 
@@ -25,12 +25,14 @@ class Rule:
         id: stable name, for programs.
         text: the same in words.
         models: those for which it does so.
+        engines: those on which they need it.
         gives_up: the need that it does without then; empty where it only writes the same in another way.
     """
 
     id: str
     text: str
     models: tuple[int, ...]
+    engines: tuple[str, ...]
     gives_up: str = ""
 
 
@@ -68,14 +70,23 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A need that all models take.
-
-    Attributes:
-        engines: those on which any of them does.
-    """
+    """A need that all models take, and on which engines."""
 
     need: str
     engines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """What comes of rules for the client where no template changes and no model is left out.
+
+    Attributes:
+        then: the needs that all models take.
+        further: the rules that this takes beside those of the mend.
+    """
+
+    then: tuple[Kept, ...]
+    further: tuple[Rule, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +95,8 @@ class Mend:
 
     Attributes:
         then: the needs that all models take after it.
-        given_up: those that the client's rules do without.
-        alone: the needs that all take where no template changes and no model is left out; empty where none has to.
+        given_up: those that the client's rules do without everywhere.
+        alone: what comes of rules alone; None where no template has to change and no model to be left out.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -94,7 +105,7 @@ class Mend:
     removals: tuple[Removal, ...] = ()
     then: tuple[Kept, ...] = ()
     given_up: tuple[str, ...] = ()
-    alone: tuple[Kept, ...] = ()
+    alone: Alone | None = None
 
     def __bool__(self) -> bool:
         """Whether there is anything to change."""
@@ -124,10 +135,13 @@ _CUT = _Recipe("cut-thoughts", "cut thoughts off the answers (`templatelint pars
 _SWITCH = _Recipe("no-switch", "do without switches of thinking", gives_up=True)
 _IDS = "rewrite ids, in calls and in results, before sending them back: "
 
-# subject → what a client can do about it. A subject that is not here takes another template.
+# subject → what a client can do about it. One that is not here takes another template, or has its own cure for a rule.
 _RECIPES: Mapping[str, tuple[_Recipe, ...]] = {
     "string-content": (_Recipe("content-parts", asks="content-parts"),),
     "content-parts": (_Recipe("content-string", asks="string-content", gives_up=True),),
+    "content-parts-elsewhere": (
+        _Recipe("content-string-elsewhere", "send content as one string but for that of users", asks="string-content"),
+    ),
     "answers": (_CUT,),
     "reply-thoughts": (_CUT,),
     "system": (_SYSTEM,),
@@ -162,16 +176,23 @@ _COVERED = {
     "reply-parallel-calls": "reply-calls",
     "reasoning-field": "reasoning",
     "thinking-switch": "reasoning",
+    "content-parts-elsewhere": "content-parts",
 }
 
 
 class _Cell(NamedTuple):
-    """A loss on one engine, with the rule that mends it; None where none does."""
+    """A loss on one engine.
+
+    Attributes:
+        recipe: the rule that sees to it; None where none does.
+        forced: no rule mends it, or not alone: a larger loss that none mends brings it with it.
+    """
 
     model: int
     engine: str
     subject: Subject
     recipe: _Recipe | None
+    forced: bool
 
 
 def smallest(standings: Standings, fitting: Callable[[int, str, str], str | None]) -> Mend:
@@ -189,16 +210,33 @@ def smallest(standings: Standings, fitting: Callable[[int, str, str], str | None
             if flags is not None:
                 relaunches[Relaunch(loss.model, engine, flags)] = None
             else:
-                cells.append(_Cell(loss.model, engine, loss.subject, _recipe(loss)))
+                recipe = _recipe(loss)
+                forced = recipe is None or _brought(standings, loss, engine)
+                cells.append(_Cell(loss.model, engine, loss.subject, recipe, forced))
     options = [_change(standings, cells, touched) for touched in _touchings(standings, cells)]
     best = min(options, key=lambda change: change.cost)
-    return best.mend(standings, tuple(relaunches), _alone(standings, cells, best.touched))
+    alone = _alone(standings, cells, best) if best.touched else None
+    return best.mend(standings, tuple(relaunches), alone)
 
 
 def _recipe(loss: Loss) -> _Recipe | None:
-    larger = BY_ID.get(_COVERED.get(loss.subject.id, ""))
-    recipes = _RECIPES.get(larger.id if larger is not None and loss.follows == larger.id else loss.subject.id, ())
-    return next((recipe for recipe in recipes if recipe.word in {"", loss.word}), None)
+    covered = _COVERED.get(loss.subject.id) == loss.follows
+    return _recipe_for(BY_ID[loss.follows] if covered else loss.subject, loss.word)
+
+
+def _recipe_for(subject: Subject, word: str) -> _Recipe | None:
+    recipes = _RECIPES.get(subject.id)
+    if recipes is None:
+        return _Recipe(subject.id) if subject.cure and not subject.template else None
+    return next((recipe for recipe in recipes if recipe.word in {"", word}), None)
+
+
+def _brought(standings: Standings, loss: Loss, engine: str) -> bool:
+    """Whether a larger thing is broken there that no rule mends."""
+    if not loss.follows:
+        return False
+    larger = standings.outcome(loss.model, engine, loss.follows)
+    return larger.grade == "broken" and _recipe_for(BY_ID[loss.follows], larger.word) is None
 
 
 # ----------------------------------------------------------------------------------------- which models to touch
@@ -210,10 +248,10 @@ def _touchings(standings: Standings, cells: Iterable[_Cell]) -> Iterator[frozens
     Whatever no rule mends forces its model. Each rule that some model needs and another cannot bear forces all of the
     ones or all of the others; as rules with demands are few, all ways to decide are tried.
     """
-    forced = {cell.model for cell in cells if cell.recipe is None}
+    forced = {cell.model for cell in cells if cell.forced}
     wanted: dict[_Recipe, set[int]] = {}
     for cell in cells:
-        if cell.recipe is not None:
+        if cell.recipe is not None and not cell.forced:
             wanted.setdefault(cell.recipe, set()).add(cell.model)
     conflicts = []
     for recipe, models in wanted.items():
@@ -243,17 +281,18 @@ class _Change(NamedTuple):
         """Models touched, those of them left out, rules; the last part decides between equals."""
         return len(self.touched), len(self.removals), len(self.rules), tuple(sorted(self.touched))
 
-    def mend(self, standings: Standings, relaunches: tuple[Relaunch, ...], alone: tuple[Kept, ...]) -> Mend:
+    def mend(self, standings: Standings, relaunches: tuple[Relaunch, ...], alone: Alone | None) -> Mend:
         """With what comes of it."""
-        given_up = _given_up(self.rules)
+        then = _kept(standings.needs, self.rules)
+        kept = {need.need for need in then}
         return Mend(
             self.rules,
             relaunches,
             self.overrides,
             self.removals,
-            _kept(standings, given_up),
-            tuple(need.name for need in standings.needs if need.name in given_up),
-            alone if self.touched else (),
+            then,
+            tuple(dict.fromkeys(rule.gives_up for rule in self.rules if rule.gives_up and rule.gives_up not in kept)),
+            alone,
         )
 
 
@@ -293,31 +332,40 @@ def _unborne(standings: Standings, recipes: Iterable[_Recipe], touched: Iterable
         for model in touched if recipe.asks else ():
             for engine in standings.engines:
                 if standings.outcome(model, engine, recipe.asks).grade == "broken":
-                    yield _Cell(model, engine, BY_ID[recipe.asks], None)
+                    yield _Cell(model, engine, BY_ID[recipe.asks], None, forced=True)
 
 
-def _rules(standings: Standings, cells: Iterable[_Cell], touched: AbstractSet[int]) -> tuple[Rule, ...]:
-    groups: dict[_Recipe, dict[int, Subject]] = {}
+def _rules(standings: Standings, cells: Iterable[_Cell], touched: Collection[int]) -> tuple[Rule, ...]:
+    groups: dict[_Recipe, list[_Cell]] = {}
     for cell in cells:
         if cell.recipe is not None:
-            groups.setdefault(cell.recipe, {}).setdefault(cell.model, cell.subject)
+            groups.setdefault(cell.recipe, []).append(cell)
     # developer text becomes system text, which has to arrive as well
     if any(recipe.id == "developer-as-system" for recipe in groups):
-        for model in range(standings.count):
-            if model not in touched and standings.worst(model, "system") == "broken":
-                groups.setdefault(_SYSTEM, {}).setdefault(model, BY_ID["system"])
-    rules = []
-    for recipe, models in groups.items():
-        subject = next(iter(models.values()))
-        given_up = subject.need if recipe.gives_up else ""
-        rules.append(Rule(recipe.id, recipe.text or subject.cure, tuple(sorted(models)), given_up))
-    return tuple(rules)
+        for model, engine in standings.outcomes:
+            if model not in touched and standings.outcome(model, engine, "system").grade == "broken":
+                groups.setdefault(_SYSTEM, []).append(_Cell(model, engine, BY_ID["system"], _SYSTEM, forced=False))
+    return tuple(_rule(standings, recipe, group) for recipe, group in groups.items())
+
+
+def _rule(standings: Standings, recipe: _Recipe, cells: Sequence[_Cell]) -> Rule:
+    subject = cells[0].subject
+    engines = _engines(cells)
+    return Rule(
+        recipe.id,
+        recipe.text or subject.cure,
+        tuple(sorted({cell.model for cell in cells})),
+        tuple(engine for engine in standings.engines if engine in engines),
+        subject.need if recipe.gives_up else "",
+    )
 
 
 def _override(model: int, cells: Iterable[_Cell], followed: AbstractSet[str]) -> Override:
     """What the rules that the client follows anyway see to is not asked of the template too."""
     asked = [cell for cell in cells if cell.recipe is None or cell.recipe.id not in followed]
-    has_to = {cell.subject.id: cell.subject for cell in asked}
+    # what one rule would have seen to is named once
+    named = {cell.recipe or cell.subject.id: cell.subject for cell in reversed(asked)}
+    has_to = {cell.subject.id: cell.subject for cell in asked if cell.subject in named.values()}
     # where it answers nothing, that is the whole of it
     whole = next((has_to[name] for name in (LOADS, CHAT) if name in has_to), None)
     return Override(
@@ -334,9 +382,9 @@ def _engines(cells: Iterable[_Cell]) -> tuple[str, ...]:
 # ------------------------------------------------------------------------------------------------ what comes of it
 
 
-def _alone(standings: Standings, cells: Iterable[_Cell], touched: AbstractSet[int]) -> tuple[Kept, ...]:
-    """The needs that are left where the models that have to be touched are not, and rules do for the others."""
-    broken = {cell.subject.need for cell in cells if cell.model in touched and cell.recipe is None}
+def _alone(standings: Standings, cells: Iterable[_Cell], change: _Change) -> Alone:
+    """What is left where the models that have to be touched are not."""
+    broken = {cell.subject.need for cell in cells if cell.forced}
     kept = [cell for cell in cells if cell.subject.need not in broken]
     unborne = {
         cell.subject.need
@@ -344,16 +392,20 @@ def _alone(standings: Standings, cells: Iterable[_Cell], touched: AbstractSet[in
         if cell.recipe is not None
         and not all(_bears(standings, model, cell.recipe) for model in range(standings.count))
     }
-    return _kept(standings, {*broken, *unborne, *_given_up(_rules(standings, kept, frozenset()))})
+    needs = [need for need in standings.needs if need.name not in broken | unborne]
+    then = _kept(needs, _rules(standings, [cell for cell in kept if cell.subject.need not in unborne], ()))
+    names = {need.need for need in then}
+    rules = _rules(standings, [cell for cell in kept if cell.subject.need in names], ())
+    known = {rule.id for rule in change.rules}
+    return Alone(then, tuple(rule for rule in rules if rule.id not in known))
 
 
-def _kept(standings: Standings, without: AbstractSet[str]) -> tuple[Kept, ...]:
-    return tuple(
-        Kept(need.name, need.engines)
-        for need in standings.needs
-        if need.status not in {"unavailable", "unknown"} and need.name not in without
-    )
-
-
-def _given_up(rules: Iterable[Rule]) -> frozenset[str]:
-    return frozenset(rule.gives_up for rule in rules if rule.gives_up)
+def _kept(needs: Iterable[Need], rules: Iterable[Rule]) -> tuple[Kept, ...]:
+    """Where any model takes them, and no rule does without."""
+    given_up = {(rule.gives_up, engine) for rule in rules if rule.gives_up for engine in rule.engines}
+    found = []
+    for need in needs:
+        engines = tuple(engine for engine in need.engines if (need.name, engine) not in given_up)
+        if engines and need.status not in {"unavailable", "unknown"}:
+            found.append(Kept(need.name, engines))
+    return tuple(found)

@@ -71,15 +71,19 @@ class Need:
     """How a need fares over the fleet.
 
     Attributes:
-        grades: of each model, the worst over the engines; None where nothing is known.
+        grades: of each model, the worst over the engines, of what any model takes; None where there is no such thing.
         status: `shared` by all, `broken` by some, had but `partly` by any, `unavailable` with all of them, `unknown`.
-        engines: those on which some model has the heart of it.
+        head: the subject without which there is nothing of it; empty where it is many things alike.
+        engines: those on which some model takes that.
+        common: those on which all do.
     """
 
     name: str
     grades: tuple[Grade | None, ...]
     status: Status
+    head: str
     engines: tuple[str, ...]
+    common: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +200,16 @@ class Standings:
 
     def _need(self, name: str) -> Need:
         subjects = [subject for subject in self.relied if subject.need == name and not subject.mildly]
-        grades = tuple(_worst(self.worst(model, subject.id) for subject in subjects) for model in range(self.count))
-        head = BY_ID[_HEADS[name]] if name in _HEADS else None
-        engines = tuple(engine for engine in self.engines if head is None or not self._lacks(engine, head))
-        return Need(name, grades, self._status(name, subjects, engines), engines)
+        taken = [(engine, one.id) for one in subjects for engine in self.engines if not self._lacks(engine, one)]
+        grades = tuple(_worst(self.outcome(model, *cell).grade for cell in taken) for model in range(self.count))
+        head = _HEADS.get(name, "")
+        engines = tuple(engine for engine in self.engines if not head or not self._lacks(engine, BY_ID[head]))
+        common = tuple(
+            engine
+            for engine in engines
+            if not head or all(grade in {"works", "degraded"} for grade in self.grades(engine, head))
+        )
+        return Need(name, grades, self._status(name, subjects, engines), head, engines, common)
 
     def _status(self, name: str, subjects: Sequence[Subject], engines: Sequence[str]) -> Status:
         if not engines:
@@ -216,18 +226,21 @@ class Standings:
 
     @cached_property
     def taken(self) -> tuple[Subject, ...]:
-        """What every model takes on every engine; what each does in its own way is left out."""
+        """What every model takes wherever that is known; what each does in its own way is left out."""
+        return tuple(subject for subject in self.relied if subject.id not in _OWN_WAY and self._taken(subject))
+
+    def _taken(self, subject: Subject) -> bool:
+        return all(self.worst(model, subject.id) in {"works", "degraded"} for model in range(self.count))
+
+    def missed(self, need: Need) -> tuple[Subject, ...]:
+        """What some model does not take of a need where all take the heart of it."""
         return tuple(
             subject
             for subject in self.relied
-            if subject.id not in _OWN_WAY
-            and all(
-                grade in {"works", "degraded"} for engine in self.engines for grade in self.grades(engine, subject.id)
-            )
+            if subject.need == need.name
+            and not subject.mildly
+            and any("broken" in self.grades(engine, subject.id) for engine in need.common)
         )
-
-    def _taken(self, engine: str, subject: str) -> bool:
-        return all(grade in {"works", "degraded"} for grade in self.grades(engine, subject))
 
     @cached_property
     def apart(self) -> tuple[Apart, ...]:
