@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _CHAT, _TOOLS, _CALL = "chat-basic", "tools-offer", "tool-call-empty"
 # what becomes of a template's own call where a parser does not read it back
-_UNREAD = {
+UNREAD = {
     "wrong_args": "their arguments come back otherwise",
     "wrong_calls": "others come back",
     "as_content": "they stay in the text or are lost",
@@ -177,7 +177,7 @@ def _flags(
         parser = own[engine].parser if engine in own else ""
         switches = found[engine].thinking_switch
         switch = None if switches is None else next(iter(switches), "")
-        unread = _UNREAD.get(own[engine].read_back, "") if engine in own else ""
+        unread = UNREAD.get(own[engine].read_back, "") if engine in own else ""
         # a model writes calls as it learned to, whichever engine shows them to it
         calling = told_by if told_by is not None and found[engine].loads and not spoken.rendered else spoken
         known = Known(calling.calls, source, switch, unread)

@@ -8,6 +8,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from templatelint import call_syntax, cards, checks, inspection
+from templatelint.capabilities import content
+from templatelint.capabilities.cells import Cells
 from templatelint.checks import call_id_constrained, parser_mismatch
 from templatelint.dialects.serving import parsers
 from templatelint.errors import clip
@@ -36,7 +38,8 @@ JUDGED = tuple(need for need in NEEDS if need not in _ELSEWHERE)
 # Cases beside those of `inspect`: they show whether ids as the engine makes them are taken.
 FURTHER = call_id_constrained.CASES
 # The parts of a template's whole answer that lack together where it does not load, or refuses every request.
-LOADS, CHAT = "template", "chat"
+LOADS, CHAT, _EARLIER = "template", "chat", "earlier-turns"
+_CHAT_CASE, _TURNS, _ALONE = "chat-basic", "chat-turns", "tool-call-empty+notools"
 _WORDS = 160  # characters of what a template says
 
 
@@ -117,6 +120,15 @@ SUBJECTS: tuple[Subject, ...] = (
         ("user.1",),
         (CHAT,),
         "send content as a list of parts",
+    ),
+    Subject(
+        _EARLIER,
+        "chat",
+        "earlier turns",
+        case="chat-turns",
+        marks=("user.1", "assistant.1", "user.2"),
+        within=(CHAT,),
+        cure="put what counts of the history into the last user message",
     ),
     Subject(
         "answers",
@@ -300,12 +312,22 @@ SUBJECTS: tuple[Subject, ...] = (
     Subject(
         "content-parts",
         "multimodal",
-        "messages with a list of parts as content",
+        "user messages with a list of parts as content",
         "typed_content",
         "typed-user",
         ("user.1",),
-        cure="send content as one string",
-        cases=("typed-system", "typed-assistant"),
+        (CHAT,),
+        "send content as one string",
+    ),
+    Subject(
+        "content-parts-elsewhere",
+        "multimodal",
+        "system and assistant messages with a list of parts as content",
+        "typed_content",
+        "typed-system",
+        ("system",),
+        ("system", "content-parts"),
+        "send content as one string",
     ),
     Subject(
         "later-system",
@@ -335,7 +357,8 @@ SUBJECTS: tuple[Subject, ...] = (
         "consecutive_users",
         "chat-two-users",
         ("user.1", "user.2"),
-        cure="join messages of one role before sending",
+        (_EARLIER,),
+        "join messages of one role before sending",
     ),
     Subject(
         "consecutive-assistants",
@@ -344,7 +367,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "consecutive_assistants",
         "chat-two-assistants",
         ("assistant.1", "assistant.2"),
-        ("consecutive-users",),
+        (_EARLIER, "consecutive-users"),
         "join messages of one role before sending",
     ),
     Subject(
@@ -354,7 +377,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "user_after_tool",
         "tool-interrupted",
         ("tool.1", "user.2"),
-        (*_NO_TOOLS, "tool-results", "consecutive-users"),
+        (*_NO_TOOLS, "tool-results", _EARLIER, "consecutive-users"),
         "put an answer between the result and the message",
     ),
     Subject(
@@ -417,9 +440,10 @@ _MEANINGS: Mapping[str, tuple[Grade | None, str]] = {
     "over budget": (None, "take more than they may"),
 }
 # clauses that read better for one subject
-_OF_ONE = {
+_OF_ONE: Mapping[tuple[str, str], tuple[Grade | None, str]] = {
     ("text-with-calls", "dropped"): ("degraded", "never reach the model"),
-    ("content-parts", "first only"): ("degraded", "are cut after the first part"),
+    ("content-parts", "first only"): ("broken", "are cut after the first part"),
+    ("content-parts-elsewhere", "first only"): ("broken", "are cut after the first part"),
     ("tool-results-parts", "first only"): ("degraded", "are cut after the first part"),
     ("reasoning", "kept"): ("works", "are kept in every turn"),
 }
@@ -473,17 +497,21 @@ def of(known: Inspection, engine: str, started: Launch, needs: AbstractSet[str] 
         needs: those of them that rules tell of are told too.
     """
     facts, view = known.capabilities[engine], known.views[engine]
-    loads = _loads(facts)
+    loads = _loads(facts, view)
     ruled = _rules(needs)
     if loads.grade != "works":
         return {subject.id: loads for subject in (*SUBJECTS, *map(_of_rule, ruled))}
     told = {
         LOADS: loads,
+        CHAT: _chat(view, facts),
+        _EARLIER: _earlier_turns(view),
+        **_parts(view, facts),
+        "tools-again": _tools_again(view, facts),
         "arguments": _of_fact("arguments", facts, _own_shape(view)) if facts.tool_calls in _SHOWN else UNKNOWN,
         "content-beside-calls": _of_fact("content-beside-calls", facts, _own_gap(view)),
         "call-ids": _call_ids(view, facts),
         "call-dialect": _dialect(known, engine),
-        **_replies(view, facts, started.calls),
+        **_replies(known, engine, started.calls),
         "reasoning-field": _field(facts),
         "thinking-switch": _switch(facts),
         "thinking-default": Outcome("works", facts.thinking_default, _THINKING[facts.thinking_default])
@@ -491,17 +519,29 @@ def of(known: Inspection, engine: str, started: Launch, needs: AbstractSet[str] 
         else UNKNOWN,
         **_thoughts(known, engine, started.thoughts),
     }
-    return {
-        **{
-            subject.id: _placed(subject, told[subject.id] if subject.id in told else _of_fact(subject.id, facts), view)
-            for subject in SUBJECTS
-        },
-        **{card.name: _by_rule(card, view) for card in ruled},
+    placed = {
+        subject.id: _placed(subject, told[subject.id] if subject.id in told else _of_fact(subject.id, facts), view)
+        for subject in SUBJECTS
     }
+    for subject_id in _FALLING:
+        placed[subject_id] = _fallen(BY_ID[subject_id], placed)
+    return {**placed, **{card.name: _by_rule(card, view) for card in ruled}}
 
 
 _SHOWN = frozenset({"shown", "partly"})
 _THINKING = {"on": "begin with thoughts", "off": "come without thoughts"}
+
+
+# What is not asked of a template that loses what it builds on, and is lost all the same.
+_FALLING = ("later-system", "consecutive-users", "consecutive-assistants", "user-after-tool")
+
+
+def _fallen(subject: Subject, told: Mapping[str, Outcome]) -> Outcome:
+    """The outcome; where there is none, that of the nearest larger subject that is lost."""
+    own = told[subject.id]
+    if own.grade is not None:
+        return own
+    return next((told[larger] for larger in reversed(subject.within) if told[larger].grade == "broken"), own)
 
 
 def _placed(subject: Subject, outcome: Outcome, view: View) -> Outcome:
@@ -525,13 +565,15 @@ def _whole(subject: Subject, view: View, case_id: str) -> int:
 def _of_fact(subject: str, facts: Capabilities, fact: str = "") -> Outcome:
     fact = fact or BY_ID[subject].fact
     word = getattr(facts, fact)
-    if word is None:
-        return UNKNOWN
+    return UNKNOWN if word is None else _worded(subject, word, facts.errors.get(fact, ""))
+
+
+def _worded(subject: str, word: str, said: str = "") -> Outcome:
+    """The outcome that a word stands for, with what the template or the engine says where it refuses."""
     grade, clause = _OF_ONE.get((subject, word), _MEANINGS[word])
-    said = facts.errors.get(fact, "")
     if grade == "broken" and said:
         clause = f"{clause}: {clip(said, _WORDS)}"
-    return Outcome(grade, word, clause)  # type: ignore[arg-type]
+    return Outcome(grade, word, clause)
 
 
 def _by_rule(card: Card, view: View) -> Outcome:
@@ -549,16 +591,75 @@ def _by_rule(card: Card, view: View) -> Outcome:
     return Outcome("works", "fine", "fine")
 
 
-def _loads(facts: Capabilities) -> Outcome:
-    """Whether the template answers anything at all."""
+def _loads(facts: Capabilities, view: View) -> Outcome:
+    """Whether the template answers anything at all; one that has no end does not."""
+    error = view.load_error
+    if error is not None and error.out_of_budget:
+        return _endless(error.message)
     if facts.loads is None:
         return UNKNOWN
     if not facts.loads:
         return Outcome("broken", "does not load", f"does not load: {clip(facts.why, _WORDS)}")
     if facts.prompts is False:
         said = facts.errors.get(CHAT, "")
+        if facts.chat == "over budget":
+            return _endless(said)
         return Outcome("broken", "refuses", f"refuses every request: {clip(said, _WORDS)}")
     return Outcome("works", "loads", "loads")
+
+
+def _endless(said: str) -> Outcome:
+    return Outcome("broken", "over budget", f"is at work on every request without end: {clip(said, _WORDS)}")
+
+
+# --------------------------------------------------------------------------------------------- messages
+
+
+def _chat(view: View, facts: Capabilities) -> Outcome:
+    """What becomes of a user's text; a prompt without it is none, whatever shape it was sent in."""
+    if facts.chat == "fine" and not has(view.prompt(_CHAT_CASE), view.case(_CHAT_CASE), "user.1"):
+        return _worded(CHAT, "dropped")
+    return _of_fact(CHAT, facts)
+
+
+def _earlier_turns(view: View) -> Outcome:
+    """Whether users' and assistants' texts before the last reach the model."""
+    return _whole_case(view, _EARLIER, _TURNS, BY_ID[_EARLIER].marks) if view.renders(_CHAT_CASE) else UNKNOWN
+
+
+def _tools_again(view: View, facts: Capabilities) -> Outcome:
+    """What becomes of calls and results without tools; looked at for itself where calls beside tools do not arrive."""
+    if facts.tool_calls == "shown" and facts.history_without_tools is not None:
+        return _of_fact("tools-again", facts)
+    return _whole_case(view, "tools-again", _ALONE, ("call.1.value", "tool.1"))
+
+
+def _whole_case(view: View, subject: str, case_id: str, marks: Sequence[str]) -> Outcome:
+    """Whether all of these texts of a case are in its prompt."""
+    try:
+        error = view.raised(case_id)
+    except NoText:
+        return UNKNOWN
+    if error is not None:
+        return _worded(subject, "refused", error.message)
+    if not view.renders(case_id):
+        return UNKNOWN
+    prompt, case = view.prompt(case_id), view.case(case_id)
+    return _worded(subject, "kept" if all(has(prompt, case, mark) for mark in marks) else "dropped")
+
+
+def _parts(view: View, facts: Capabilities) -> Mapping[str, Outcome]:
+    """What becomes of lists of parts: those of users, on which clients with images rely, and those of other roles."""
+    found = {}
+    for subject, roles in (("content-parts", ("user",)), ("content-parts-elsewhere", ("system", "assistant"))):
+        cells = Cells(view)
+        fate = content.typed(cells, facts.system, roles)
+        if fate is None:
+            found[subject] = UNKNOWN
+            continue
+        word, case_id = fate
+        found[subject] = replace(_worded(subject, word, cells.errors.get(BY_ID[subject].fact, "")), case=case_id)
+    return found
 
 
 # ------------------------------------------------------------------------------------------------ calls
@@ -606,8 +707,9 @@ def _form(view: View, syntax: CallSyntax) -> str:
     return "".join(between.split())
 
 
-def _replies(view: View, facts: Capabilities, parser: str) -> Mapping[str, Outcome]:
+def _replies(known: Inspection, engine: str, parser: str) -> Mapping[str, Outcome]:
     """Whether what the engine runs with reads the calls as the template writes them: one of them, and two in a turn."""
+    view, facts = known.views[engine], known.capabilities[engine]
     if facts.tool_calls not in _SHOWN:
         return {"reply-calls": UNKNOWN, "reply-parallel-calls": UNKNOWN}
     try:
@@ -616,7 +718,8 @@ def _replies(view: View, facts: Capabilities, parser: str) -> Mapping[str, Outco
         faults = []
     told = call_syntax.of(view)
     if view.reply(told.case) is None and (view.engine not in parsers.LAUNCHED or told.dialect is None):
-        return {"reply-calls": UNKNOWN, "reply-parallel-calls": UNKNOWN}
+        status = known.own[engine].read_back if engine in known.own else ""
+        return {"reply-calls": _found_out(status), "reply-parallel-calls": UNKNOWN}
     foreign = _foreign(view.engine, parser, told.dialect)
     if foreign is not None:
         return {
@@ -641,6 +744,16 @@ def _foreign(engine: str, parser: str, dialect: str | None) -> Outcome | None:
     return Outcome(
         "broken", "in the text", f"stay in the text: a parser for {known.dialects[0]} does not read {dialect}"
     )
+
+
+def _found_out(read_back: str) -> Outcome:
+    """The same as the engine finds out itself, where results that it refuses leave no prompt to judge by."""
+    if read_back in inspection.UNREAD:
+        return Outcome("broken", "unread", f"are not read: {inspection.UNREAD[read_back]}")
+    return _as_read(None) if read_back in _READ else UNKNOWN
+
+
+_READ = frozenset({"ok", "ok_extra_content"})
 
 
 def _as_read(fault: Fault | None) -> Outcome:

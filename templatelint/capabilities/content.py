@@ -9,7 +9,7 @@ from templatelint.capabilities import tools
 from templatelint.reading import has
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from templatelint.capabilities.cells import Cells, Word
 
@@ -29,13 +29,30 @@ def facts(cells: Cells, known: Mapping[str, Any]) -> dict[str, Any]:
         cells: the cells.
         known: what is known of roles and tools: where a text is lost anyway, its shape is not to blame.
     """
-    whose = {case_id: role for case_id, role in _WHOSE.items() if role != "system" or known["system"] in _ARRIVES}
     result = _RESULT if known["tool_results"] == "shown" else {}
+    parts = typed(cells, known["system"], tuple(_WHOSE.values()))
+    results = _typed(cells, "typed_tool_results", tools.usual(cells), result)
     return {
         "string_content": _string(cells),
-        "typed_content": _typed(cells, "typed_content", _TURNS, whose),
-        "typed_tool_results": _typed(cells, "typed_tool_results", tools.usual(cells), result),
+        "typed_content": parts and parts[0],
+        "typed_tool_results": results and results[0],
     }
+
+
+def typed(cells: Cells, system: Word, roles: Collection[str]) -> tuple[str, str] | None:
+    """What becomes of lists of text parts in messages of these roles, as a word of `typed_content`, and where it shows.
+
+    Args:
+        cells: the cells.
+        system: what becomes of a system message.
+        roles: of `user`, `system` and `assistant`.
+
+    Returns:
+        The word and the id of the cell; None where no text of these roles arrives as a string either.
+    """
+    arrives = {"user": True, "system": system in _ARRIVES, "assistant": cells.has(_TURNS, "assistant.1")}
+    whose = {case_id: role for case_id, role in _WHOSE.items() if role in roles and arrives[role]}
+    return _typed(cells, "typed_content", _TURNS, whose)
 
 
 _ARRIVES = frozenset({"honoured", "merged"})
@@ -55,12 +72,16 @@ def _string(cells: Cells) -> Word:
     return "raises"
 
 
-def _typed(cells: Cells, fact: str, usual: str, whose: Mapping[str, str]) -> Word:
+def _typed(cells: Cells, fact: str, usual: str, whose: Mapping[str, str]) -> tuple[str, str] | None:
     """The first thing that goes wrong with lists of text parts, where strings are taken."""
     if cells.prompt(usual) is None:
         return None
-    words = [word for case_id, role in whose.items() if (word := _parts(cells, fact, case_id, role)) is not None]
-    return next((word for word in words if word != "fine"), "fine" if words else None)
+    found = [
+        (word, cells.case(case_id).id)
+        for case_id, role in whose.items()
+        if (word := _parts(cells, fact, case_id, role)) is not None
+    ]
+    return next((fate for fate in found if fate[0] != "fine"), found[0] if found else None)
 
 
 def _parts(cells: Cells, fact: str, case_id: str, role: str) -> Word:
