@@ -252,9 +252,7 @@ def _relied(fleet: Fleet) -> str:
     told = []
     for need in standings.needs:
         own = [subject.id for subject in standings.relied if subject.need == need.name and subject.id in taken]
-        missed = [
-            one.id for one in standings.missed if one.need == need.name and need.head not in {one.id, *one.within}
-        ]
+        missed = [subject.id for subject in standings.missed(need)]
         if not need.common or (not need.head and len(own) < len(missed)):
             continue
         but = f" (but not {', '.join(missed)})" if missed else ""
@@ -324,7 +322,8 @@ def _mend(fleet: Fleet, setting: Setting) -> Iterator[str]:
             "·", f"leave {_named(removal.model, fleet)} out{where}: it takes no other template there", setting
         )
     without = f", without {', '.join(mend.given_up)}" if mend.given_up else ""
-    whole = f"then {_left(fleet)} {_takes(fleet)} {_needs(mend.then, fleet)}{without}"
+    given = ", given such templates," if mend.overrides else ""
+    whole = f"then{given} {_left(fleet)} {_takes(fleet)} {_needs(mend.then, fleet)}{without}"
     yield from _painted(whole, "then", "green", setting)
     if mend.alone is not None:
         further = "; ".join(rule.text for rule in mend.alone.further)
