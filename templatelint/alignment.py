@@ -39,9 +39,12 @@ _WORDS = "|".join(sorted(_ROLES, key=len, reverse=True))
 # what `reading` knows, and tokens in brackets: `[|user|]` of EXAONE, `]~b]` and `[e~[` of MiniMax
 _MARKER = re.compile(rf"{MARKER.pattern}|\[\|[^\[\]\s]{{1,40}}\|\]|\]~!?b[\[\]]|\[e~\[")
 _AFTER_MARKER = re.compile(rf" ?({_WORDS})(?!\w)", re.IGNORECASE)
+# those that head lines of instructions too
+_HEADINGS = frozenset({"function", "functions", "tool", "environment"})
+_LINE_WORDS = "|".join(word for word in sorted(_ROLES, key=len, reverse=True) if word not in _HEADINGS)
 # `### Human:`, `Assistant:`, `user<|role_sep|>`, at the start of a line or behind a marker; ` USER:` anywhere
 _LINE_HEADER = re.compile(
-    rf"(?:^|(?<=[>\]]))(?:#{{1,4}} ?|\*\*)?({_WORDS}|input)\**(?::|(?=\n|<\|role_sep))|(?<= )(USER|ASSISTANT):",
+    rf"(?:^|(?<=[>\]]))(?:#{{1,4}} ?|\*\*)?({_LINE_WORDS}|input)\**(?::|(?=\n|<\|role_sep))|(?<= )(USER|ASSISTANT):",
     re.IGNORECASE | re.MULTILINE,
 )
 _LETTERS = re.compile(r"[^\W\d_]+")
