@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from templatelint.model import NotRun
 from templatelint.predictions import Prediction, merged
+from templatelint.replay import serving
 from templatelint.replay.comparison import Comparison
 from templatelint.replay.parts import parts
 from templatelint.replay.side import Side, rendered
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from templatelint.engines import Engine
     from templatelint.model import Model, Observation, Request
@@ -71,7 +72,13 @@ def fates(model: Model, engine: Engine, requests: Sequence[Request]) -> list[tup
     ]
 
 
-def predictions(requests: Sequence[Recorded], a: Model, b: Model, pairs: Sequence[tuple[Engine, Engine]]) -> Replay:
+def predictions(
+    requests: Sequence[Recorded],
+    a: Model,
+    b: Model,
+    pairs: Sequence[tuple[Engine, Engine]],
+    advance: Callable[[int], object] = bool,
+) -> Replay:
     """What becomes of recorded requests when B takes A's place.
 
     Args:
@@ -79,17 +86,18 @@ def predictions(requests: Sequence[Recorded], a: Model, b: Model, pairs: Sequenc
         a: the model that serves them now.
         b: the model that is to serve them.
         pairs: an engine for A and one for B, each.
+        advance: told how many more of the requests are done, as they are.
 
     Raises:
         TemplatelintError: what an engine runs on does not work any more.
     """
     names: dict[str, list[str]] = {}
-    distinct: list[Request] = []
+    distinct: list[Recorded] = []
     for recorded in requests:
         if recorded.request is not None:
-            same = names.setdefault(_key(recorded.request), [])
+            same = names.setdefault(_key(recorded), [])
             if not same:
-                distinct.append(recorded.request)
+                distinct.append(recorded)
             same.append(recorded.name)
     called = list(names.values())
     found: list[Prediction] = []
@@ -98,7 +106,8 @@ def predictions(requests: Sequence[Recorded], a: Model, b: Model, pairs: Sequenc
     for start in range(0, len(distinct), _AT_ONCE):
         some = distinct[start : start + _AT_ONCE]
         for engine_a, engine_b in pairs:
-            comparison = Comparison(Side(a, engine_a), Side(b, engine_b), some)
+            sides = Side(a, engine_a), Side(b, engine_b)
+            comparison = Comparison(*sides, serving.received(some, sides))
             for row in range(len(some)):
                 if why := comparison.unknown.get(row):
                     unknown[engine_b.name, why] += len(called[start + row])
@@ -106,6 +115,7 @@ def predictions(requests: Sequence[Recorded], a: Model, b: Model, pairs: Sequenc
                     judged.add(start + row)
             for row, prediction in comparison.predictions():
                 found += [_named(prediction, name) for name in called[start + row]]
+        advance(sum(len(same) for same in called[start : start + len(some)]))
     not_run = [NotRun("messages", one.name, one.flaw) for one in requests if one.request is None]
     not_run += [
         NotRun("messages", b.ref, f"{count} {'request' if count == 1 else 'requests'} not judged on {engine}: {why}")
@@ -115,10 +125,13 @@ def predictions(requests: Sequence[Recorded], a: Model, b: Model, pairs: Sequenc
     return Replay(merged(found), tuple(not_run), total, total - len(judged))
 
 
-def _key(request: Request) -> str:
+def _key(recorded: Recorded) -> str:
     """Equal for requests that give the same prompts."""
+    request = recorded.request
+    if request is None:
+        return ""
     extra = {name: value for name, value in request.extra.items() if name not in _IDLE}
-    return json.dumps([vars(replace(request, extra=extra))], default=str)
+    return json.dumps([vars(replace(request, extra=extra)), serving.has_inline_system(recorded)], default=str)
 
 
 def _named(prediction: Prediction, name: str) -> Prediction:

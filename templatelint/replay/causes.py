@@ -40,7 +40,7 @@ def causes(render: Render, refused: Mapping[int, tuple[Request, RenderError]]) -
     for _ in range(_ROUNDS):
         waiting = search.round(waiting)
     for key, one in waiting.items():
-        search.settle(key, one, None)
+        search.give_up(key, one)
     return search.found
 
 
@@ -75,9 +75,15 @@ def _helpful(render: Render, refused: Sequence[_Refused]) -> list[_Step | None]:
         step = _Step(cause, changed, answer.error)
         if answer.error is None:
             taken.setdefault(index, step)
-        elif not answer.error.out_of_budget and not _same(answer.error, refused[index].error):
+        elif _goes_on(answer.error, refused[index].error):
             other.setdefault(index, step)
     return [taken.get(index, other.get(index)) for index in range(len(refused))]
+
+
+def _goes_on(error: RenderError, before: RenderError) -> bool:
+    """Whether the model got further: what an engine rejects, it has not come to look at."""
+    rejected = error.kind == "invalid-request" and before.kind != "invalid-request"
+    return not (error.out_of_budget or rejected or _same(error, before))
 
 
 def _same(error: RenderError | None, other: RenderError) -> bool:
@@ -112,18 +118,21 @@ class _Search:
                     following.append((key, step._replace(request=changed)))
         answers = self.render([step.request for _, step in following])
         for (key, step), answer in zip(following, answers, strict=True):
-            if _same(answer.error, waiting[key].error):
+            if answer.error is not None and not _goes_on(answer.error, waiting[key].error):
                 later[key] = waiting[key]
             else:
                 self._take(key, waiting[key], step._replace(error=answer.error), later)
         return later
 
     def _take(self, key: int, one: _Refused, step: _Step | None, later: dict[int, _Refused]) -> None:
-        self.settle(key, one, None if step is None else step.cause)
-        if step is not None and step.error is not None:
+        if step is None:
+            self.give_up(key, one)
+            return
+        self.found[key].append(Found(step.cause, one.error))
+        if step.error is not None:
             later[key] = _Refused(step.request, step.error)
 
-    def settle(self, key: int, one: _Refused, cause: Cause | None) -> None:
-        """Record a cause, or that none was found where none is known."""
-        if cause is not None or not self.found[key]:
-            self.found[key].append(Found(cause, one.error))
+    def give_up(self, key: int, one: _Refused) -> None:
+        """Record that what is refused is not known: changes after which the request is still refused prove nothing."""
+        first = self.found[key][0].error if self.found[key] else one.error
+        self.found[key][:] = [Found(None, first)]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _WORDS = 160  # characters of what a template says
 _USERS = frozenset({"user-messages", "content-parts"})
 _PRINTED = re.compile(r"""[\[{]\s*['"]type['"]\s*:\s*['"]text['"]|\[object """)
+_PRINTS_DATA = "a list of parts is printed as data"
 # kind of an error → what becomes of several things, and of one
 _HOW = {
     "refused": ("are refused", "is refused"),
@@ -145,22 +146,25 @@ class Comparison:
             for found in told.get(row, ()):
                 change, thing = _refusal(found)
                 if lost[row]:  # it does not work there either
-                    said = f"{change.message}; {lost[row]} does not reach the prompt of the other"
+                    said = f"{change.message}; with the other {lost[row]}"
                     change = change._replace(verdict="changes", before="dropped", message=said)
                 if change.subject != first:
                     yield row, change._replace(follows=first), thing
                 first = first or change.subject
 
     def _lost(self, rows: Sequence[int], takes: _Answered, subjects: frozenset[str] = frozenset()) -> dict[int, str]:
-        """The first thing that is lost, of some subjects or of all, where requests are taken; empty where nothing is."""
+        """A clause on what is lost, of some subjects or of all, where requests are taken; empty where nothing is."""
         asked = [
             (takes.rendered(row), [part for part in self._parts[row] if not subjects or part.subject in subjects])
             for row in rows
         ]
-        return {
-            row: next((LOSSES[part.subject].says for part, reached in told.items() if reached is False), "")
-            for row, told in zip(rows, takes.side.reached(asked), strict=True)
-        }
+        found = {}
+        for row, told in zip(rows, takes.side.reached(asked), strict=True):
+            gone = next((part for part, reached in told.items() if reached is False), None)
+            found[row] = "" if gone is None else f"{LOSSES[gone.subject].says} does not reach the prompt"
+            if takes.prints_data(row):
+                found[row] = _PRINTS_DATA
+        return found
 
     # ------------------------------------------------------------------------------ both have a prompt
 
@@ -181,20 +185,9 @@ class Comparison:
             gained = [part for part in self._parts[row] if had.get(part) is False and has[part] is True]
             for change in (*_of_parts(lost, "breaks"), *_of_parts(gained, "improves")):
                 yield row, change
-            if self._printed(row) and not gained:
-                said, cure = "a list of parts is printed as data", LOSSES["content-parts"].cure
-                yield row, _Change("multimodal", "content-parts", "breaks", "shown", "printed", said, cure)
-
-    def _printed(self, row: int) -> bool:
-        """Whether B prints a list of parts as Python does, where A prints what is in it."""
-        if not any(isinstance(message.get("content"), list) for message in self.requests[row].messages):
-            return False
-        printed = _PRINTED.search(self._b.prompt(row) or "")
-        return (
-            printed is not None
-            and printed[0] not in self._b.rendered(row).template
-            and not _PRINTED.search(self._a.prompt(row) or "")
-        )
+            if self._b.prints_data(row) and not self._a.prints_data(row) and not gained:
+                cure = LOSSES["content-parts"].cure
+                yield row, _Change("multimodal", "content-parts", "breaks", "shown", "printed", _PRINTS_DATA, cure)
 
     def _of_media(self, rows: Sequence[int]) -> Iterator[tuple[int, _Change]]:
         """Parts that are no text have a place in a prompt where it is another without them."""
@@ -233,6 +226,13 @@ class _Answered:
     def rendered(self, row: int) -> Rendered:
         return rendered(self._requests[row], *self._seen[row])
 
+    def prints_data(self, row: int) -> bool:
+        """Whether a list of parts is printed as Python does, rather than what is in it."""
+        if not any(isinstance(message.get("content"), list) for message in self._requests[row].messages):
+            return False
+        printed = _PRINTED.search(self.prompt(row) or "")
+        return printed is not None and printed[0] not in self.rendered(row).template
+
     def span(self, row: int, part: Part | None, own: Sequence[Part]) -> Span:
         """What the prompt shows of a part of the request, or why there is none; the caller knows the case."""
         prompt, error = self.prompt(row), self.error(row)
@@ -263,7 +263,7 @@ def _turned(change: _Change, thing: str, lost: str) -> _Change:
         verdict="changes" if lost else "improves",
         before=change.after,
         after="taken",
-        message=f"{message}; {lost} does not reach the prompt" if lost else message,
+        message=f"{message}; {lost}" if lost else message,
         help="",
         error="",
     )

@@ -44,6 +44,12 @@ LOSSES: Mapping[str, Loss] = {
         "tools", "the description of a tool", "say in the system message what the tools do", "degrades", ("tools",)
     ),
     "tool-calls": Loss("tools", "a tool call of the history", _PRINTS, within=("tools",)),
+    "tool-call-names": Loss(
+        "tools",
+        "the function's name of a tool call of the history",
+        "write the name into the call's id where the template prints that: functions.NAME:INDEX",
+        within=("tools", "tool-calls", "parallel-calls"),
+    ),
     "parallel-calls": Loss(
         "parallel-tools",
         "a further tool call of a turn",
@@ -80,8 +86,13 @@ def subject_of(part: Part, changed: Sequence[Part]) -> str:
         other.subject == "tools" and other.path[:2] == part.path[:2] for other in changed
     ):
         return "tools"
-    if part.subject == "tool-calls" and part.number:
+    lost = part.subject
+    if lost == "tool-call-names" and any(
+        other.subject == "tool-calls" and other.path[:4] == part.path[:4] for other in changed
+    ):
+        lost = "tool-calls"  # all of it
+    if lost == "tool-calls" and part.number:
         turn = part.path[:2]
-        first = any(other.path[:2] == turn and other.subject == part.subject and not other.number for other in changed)
-        return part.subject if first else "parallel-calls"
-    return part.subject
+        first = any(other.path[:2] == turn and other.subject == lost and not other.number for other in changed)
+        return lost if first else "parallel-calls"
+    return lost

@@ -145,7 +145,8 @@ def _of_call(call: Any, path: Path, number: int) -> Iterator[Part]:
         yield from _part("tool-calls", at, value, number, telling=False)
     if isinstance(function.get("name"), str):
         # the tools' definitions show it too: it tells of the call only where nothing else does
-        yield from _part("tool-calls", (*own, "name"), function["name"], number, telling=bool(values), short=True)
+        subject = "tool-call-names" if values else "tool-calls"
+        yield from _part(subject, (*own, "name"), function["name"], number, telling=bool(values), short=True)
 
 
 def _of_arguments(arguments: Any, path: Path) -> Iterator[tuple[Path, str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,12 +13,14 @@ from templatelint.replay.parts import marked
 from templatelint.replay.presence import shows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from templatelint.engines import Engine
     from templatelint.model import Model, Observation, Request, Template
     from templatelint.replay.parts import Part
 
+# what is written the same in every form; shorter texts are part of too many others
+_PLAIN = re.compile(r"[\w ./:,-]{4,}", re.ASCII)
 _AT_ONCE = 128  # requests that share a child
 _TRIES = 4  # with what follows a request that took all of the time
 
@@ -84,7 +88,7 @@ class Side:
         unsure: list[tuple[int, list[Part], tuple[str, ...]]] = []
         copies: list[Request] = []
         for row, (seen, parts) in enumerate(asked):
-            answers.append(dict.fromkeys((part for part in parts if _tells(seen, part)), True))
+            answers.append(dict.fromkeys(_certain(seen, parts), True))
             if rest := [part for part in parts if part not in answers[row]]:
                 copy, marks = marked(seen.request, rest)
                 copies.append(copy)
@@ -98,6 +102,21 @@ class Side:
         return [*answers]
 
 
-def _tells(seen: Rendered, part: Part) -> bool:
-    """Whether the prompt as it is says that the part is in it."""
-    return part.telling and part.text.strip() not in seen.template and shows(seen.prompt, part.text)
+def _certain(seen: Rendered, parts: Sequence[Part]) -> Iterator[Part]:
+    """The parts of which the prompt as it is says that they are in it."""
+    data = ""
+    known: dict[str, bool] = {}
+    for part in parts:
+        text = part.text.strip()
+        if text in seen.template:
+            continue
+        if part.telling:
+            if shows(seen.prompt, text):
+                yield part
+        elif _PLAIN.fullmatch(text):
+            # as often as the request holds it: none of those places is missing
+            data = data or json.dumps([seen.request.messages, seen.request.tools], ensure_ascii=False)
+            if text not in known:
+                known[text] = seen.prompt.count(text) >= data.count(text)
+            if known[text]:
+                yield part
