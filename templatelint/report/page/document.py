@@ -29,8 +29,10 @@ def page(name: str, **shown: Any) -> Iterator[str]:
         shown: what the template of that name speaks of; texts of any origin.
     """
     style, script = _own("style.css"), _own("script.js")
-    stream = _environment().get_template(f"{name}.html.jinja").stream(
-        style=style, script=script, policy=_policy(style, script), version=__version__, **shown
+    stream = (
+        _environment()
+        .get_template(f"{name}.html.jinja")
+        .stream(style=style, script=script, policy=_policy(style, script), version=__version__, **shown)
     )
     stream.enable_buffering(_PIECES)
     yield from stream

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from templatelint import outcomes
-from templatelint.outcomes import LOADS
 from templatelint.predictions import Span
 from templatelint.report import inspected
 from templatelint.report.diffed import rerun
 from templatelint.report.page import document, scores
 from templatelint.report.page.names import short
-from templatelint.report.page.parts import Group, Row, clipped, legend, reasons
+from templatelint.report.page.parts import Group, Row, clipped, cut, legend, reasons, room
 from templatelint.report.page.prompts import Exhibit, Exhibition, seen
 from templatelint.report.page.scores import Cell
 
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     from templatelint.inspection import Inspection
     from templatelint.model import EngineUse, NotRun
     from templatelint.outcomes import Outcome, Subject
+    from templatelint.report.page.scores import Kind
 
-_PAGE = 560_000  # bytes of prompts on it
 _LINES = 40  # of a list
 
 
@@ -42,31 +41,66 @@ def write_inspected(
         replay: flags that a command needs to show a cell again.
     """
     models = list(shown)
-    needs = frozenset(outcomes.JUDGED)
-    subjects = outcomes.subjects(needs)
-    columns = tuple(dict.fromkeys(subject.need for subject in subjects))
-    names = short(ref for ref, _ in models)
-    exhibition = Exhibition()
-    sections = [
-        _section(f"m{at}", ref, names[ref], known, subjects, exhibition, replay) for at, (ref, known) in enumerate(models, 1)
-    ]
-    exhibition.hang(_PAGE)
+    on = Page(
+        short(ref for ref, _ in models), outcomes.subjects(frozenset(outcomes.JUDGED)), Exhibition(), tuple(replay)
+    )
+    sections = [_section(f"m{number}", ref, known, on) for number, (ref, known) in enumerate(models, 1)]
+    on.exhibition.hang(
+        room(
+            len(row.cells)
+            for section in sections
+            for rows in (*(block.rows for block in section.blocks), *section.facts)
+            for row in rows
+        )
+    )
     return document.page(
         "inspected",
         sections=sections,
         groups=[
-            Group("", one.name, one.id, [(engine, one.kinds[engine]) for engine in one.engines]) for one in sections
+            Group(
+                "",
+                section.name,
+                section.id,
+                [(engine, [block.kinds[at] for block in section.blocks]) for at, engine in enumerate(section.engines)],
+            )
+            for section in sections
         ],
-        columns=[(need, scores.NEEDS.get(need, "")) for need in columns],
+        columns=[(need, scores.NEEDS.get(need, "")) for need in on.columns],
         legend=legend("works", "partly", "broken", "unknown"),
         engines=engines,
         not_run=reasons(not_run),
     )
 
 
+@dataclass(frozen=True)
+class Page:
+    """What the sections of a page share.
+
+    Attributes:
+        names: reference → the name that the page calls it by.
+        subjects: what clients rely on.
+        exhibition: the prompts.
+        replay: flags that a command needs to show a cell again.
+    """
+
+    names: Mapping[str, str]
+    subjects: Sequence[Subject]
+    exhibition: Exhibition
+    replay: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The needs in their order."""
+        return tuple(dict.fromkeys(subject.need for subject in self.subjects))
+
+
 @dataclass
-class NeedBlock:
-    """A need of a model: its things engine by engine, and the prompts that show them."""
+class Block:
+    """A need: its things engine by engine, what becomes of it as a whole, and the prompts that show it.
+
+    Attributes:
+        exhibits: each with a command that shows it.
+    """
 
     id: str
     need: str
@@ -77,15 +111,22 @@ class NeedBlock:
 
 @dataclass
 class Section:
-    """A model on the page."""
+    """A model on the page.
+
+    Attributes:
+        head: what it is: labels, with lines.
+        answers: any engine answers a plain chat with it.
+        troubles: why engines load nothing.
+        facts: the rows of every fact, in groups.
+        reasons: what was said where something is refused.
+    """
 
     id: str
     name: str
     ref: str
     engines: list[str]
     head: list[tuple[str, list[str]]]
-    kinds: Mapping[str, list[Cell]]
-    blocks: list[NeedBlock]
+    blocks: list[Block]
     contract: list[str]
     answers: bool
     troubles: list[str]
@@ -93,44 +134,25 @@ class Section:
     reasons: list[str]
 
 
-def _section(  # noqa: PLR0913 (a page's section needs what the page is made from)
-    at: str, ref: str, name: str, known: Inspection, subjects: Sequence[Subject], exhibition: Exhibition, replay: Sequence[str],
-) -> Section:
-    told = {
-        engine: outcomes.of(known, engine, outcomes.launch(known, engine), frozenset(outcomes.JUDGED))
-        for engine in known.views
-    }
-    needs = dict.fromkeys(subject.need for subject in subjects)
-    kinds = {
-        engine: [
-            Cell(scores.need_kind(need, subjects, found), "", f"{at}-{need}", f"{need} on {engine}") for need in needs
-        ]
-        for engine, found in told.items()
-    }
-    blocks = [
-        _block(at, ref, need, known, told, [one for one in subjects if one.need == need], exhibition, replay)
-        for need in needs
-    ]
-    for number, block in enumerate(blocks):
-        block.kinds = [cells[number] for cells in kinds.values()]
+def _section(at: str, ref: str, known: Inspection, on: Page) -> Section:
+    needs = frozenset(on.columns)
+    told = {engine: outcomes.of(known, engine, outcomes.launch(known, engine), needs) for engine in known.views}
+    blocks = [_block(f"{at}-{need}", need, ref, known, told, on) for need in on.columns]
     return Section(
-        at,
-        name,
-        ref,
-        list(told),
-        _head(known),
-        kinds,
-        blocks,
-        clipped((str(term) for term in known.contract), _LINES),
-        any(found.chat == "fine" for found in known.capabilities.values()),
-        clipped(inspected.troubles(known), _LINES),
-        [
-            [Row(label.strip(), [_fact(word, style) for word, style in cells]) for label, cells in group]
-            for group in inspected.facts(known.capabilities)
-        ]
-        if known.model.templates
-        else [],
-        clipped(inspected.reasons(known.capabilities), _LINES),
+        id=at,
+        name=on.names[ref],
+        ref=ref,
+        engines=list(told),
+        head=_head(known),
+        blocks=blocks,
+        contract=clipped((str(term) for term in known.contract), _LINES),
+        answers=any(found.chat == "fine" for found in known.capabilities.values()),
+        troubles=clipped(inspected.troubles(known), _LINES),
+        facts=[
+            [Row(label.strip(), [_fact(*cell) for cell in cells]) for label, cells in group]
+            for group in (inspected.facts(known.capabilities) if known.model.templates else ())
+        ],
+        reasons=clipped(inspected.reasons(known.capabilities), _LINES),
     )
 
 
@@ -142,22 +164,21 @@ def _head(known: Inspection) -> list[tuple[str, list[str]]]:
 
 
 def _fact(word: str, style: str | None) -> Cell:
-    """A fact's word bears the same sign as the outcomes that follow from it."""
-    return Cell({"red": "broken", "yellow": "partly", "dim": "unknown"}.get(style or "", "works"), word)  # type: ignore[arg-type]
+    """A fact's word bears the sign of the outcomes that follow from it."""
+    return Cell(_STYLED.get(style or "", "works"), word)
 
 
-def _block(  # noqa: PLR0913 (as `_section`)
-    at: str,
-    ref: str,
-    need: str,
-    known: Inspection,
-    told: Mapping[str, Mapping[str, Outcome]],
-    subjects: Sequence[Subject],
-    exhibition: Exhibition,
-    replay: Sequence[str],
-) -> NeedBlock:
-    rows, exhibits = [], {}
-    for subject in subjects:
+_STYLED: Mapping[str, Kind] = {"red": "broken", "yellow": "partly", "dim": "unknown"}
+
+
+def _block(  # noqa: PLR0913, PLR0917 (a cell needs what the page is made from)
+    at: str, need: str, ref: str, known: Inspection, told: Mapping[str, Mapping[str, Outcome]], on: Page
+) -> Block:
+    rows = []
+    exhibits: dict[str, tuple[Exhibit, str]] = {}
+    for subject in on.subjects:
+        if subject.need != need:
+            continue
         cells = []
         for engine, found in told.items():
             outcome = found[subject.id]
@@ -165,15 +186,21 @@ def _block(  # noqa: PLR0913 (as `_section`)
             cell = seen(ref, known, engine, case) if outcome.grade is not None else None
             target = ""
             if cell is not None:
-                exhibit = exhibition.add(f"{at}-{need}", cell, None)
-                exhibits.setdefault(exhibit.id, (exhibit, rerun(Span(ref, engine, case, ""), replay)))
+                exhibit = on.exhibition.add(at, cell, None)
+                exhibits.setdefault(exhibit.id, (exhibit, rerun(Span(ref, engine, case, ""), on.replay)))
                 target = exhibit.id
             cells.append(Cell(scores.kind_of(outcome.grade), outcome.word, target))
         if any(cell.kind != "unknown" for cell in cells):
-            says = dict.fromkeys(found[subject.id].says for found in told.values() if found[subject.id].says)
-            name = "the whole template" if subject.id == LOADS else subject.name.strip(", ")
-            rows.append(Row(name, cells, list(says) if any(cell.kind in _TOLD for cell in cells) else []))
-    return NeedBlock(f"{at}-{need}", need, rows, [], list(exhibits.values()))
+            rows.append(Row(scores.name(subject), cells, _losses(found[subject.id] for found in told.values())))
+    kinds = [
+        Cell(scores.need_kind(need, on.subjects, found), "", at, f"{need} on {engine}")
+        for engine, found in told.items()
+    ]
+    return Block(at, need, rows, kinds, list(exhibits.values()))
 
 
-_TOLD = frozenset({"broken", "partly"})
+def _losses(found: Iterable[Outcome]) -> list[str]:
+    return list(dict.fromkeys(cut(one.says) for one in found if one.grade in _LOST and one.says))
+
+
+_LOST = frozenset({"degraded", "broken"})

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from templatelint.model import NotRun
     from templatelint.report.page.scores import Cell, Kind
 
+_PAGE = 780_000  # bytes, of which what is no prompt leaves the rest to the prompts
+_CELL = 400  # bytes that a cell takes, with its share of predictions and of the commands beside them
+_LEAST = 100_000
 _TEXT = 400  # characters of a line
 _REASONS = 20
 
@@ -42,9 +45,9 @@ class Row:
     says: Sequence[str] = field(default=())
 
 
-def legend(*kinds: Kind) -> list[tuple[Kind, str, str]]:
-    """The signs, with their words."""
-    return [(kind, scores.SIGNS[kind], scores.WORDS[kind]) for kind in kinds]
+def legend(*kinds: Kind) -> list[tuple[Kind, str]]:
+    """The kinds of cells, with their words."""
+    return [(kind, scores.WORDS[kind]) for kind in kinds]
 
 
 def reasons(rows: Iterable[NotRun]) -> list[tuple[str, list[str]]]:
@@ -65,3 +68,8 @@ def clipped(lines: Iterable[str], most: int) -> list[str]:
 def cut(text: str, room: int = _TEXT) -> str:
     """The text, or its beginning with the count of what is left out."""
     return text if len(text) <= room else f"{text[:room]}… ({len(text) - room:,} more characters)"
+
+
+def room(cells: Iterable[int]) -> int:
+    """How many bytes of prompts there is room for beside rows of so many cells."""
+    return max(_PAGE - _CELL * sum(cells), _LEAST)

@@ -23,7 +23,7 @@ _ALIKE = 200  # characters of a text that both prompts have
 _ERROR = 1_200  # characters of what an engine or a template says
 # characters of a prompt, from the most that is shown to the least
 _ROOMS = (6_000, 4_000, 2_500, 1_600, 1_000, 600, 300, 120)
-_ROW, _PIECE = 96, 24  # bytes of markup
+_ROW, _PIECE = 150, 22  # bytes of markup
 # what has a colour of its own
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "call", "tools", "reasoning", "cue"})
 # what the role of a stretch is called
@@ -94,6 +94,7 @@ class Row:
     both: tuple[Piece, ...] = ()
     a: tuple[Piece, ...] = ()
     b: tuple[Piece, ...] = ()
+
 
 @dataclass(frozen=True, slots=True)
 class Shown:
@@ -281,7 +282,9 @@ def _pieces(run: alignment.Run, room: int) -> Iterator[Piece]:
 
 
 def _signed(text: str) -> str:
-    """Text that differs, with line ends to be seen; where nothing but white space differs, all of it."""
-    if not text.strip():
-        text = text.replace(" ", "·")
-    return text.replace("\n", "↵\n")
+    """Text that differs, with the white space to be seen that it begins and ends with."""
+    inside = text.strip()
+    if not inside:
+        return text.replace(" ", "·").replace("\n", "↵\n")
+    before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+    return before.replace("\n", "↵\n") + inside + after.replace("\n", "↵\n")

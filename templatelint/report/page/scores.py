@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from templatelint.outcomes import LOADS
+from templatelint.predictions import VERDICTS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -13,17 +16,7 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["breaks", "degrades", "changes", "improves", "works", "partly", "broken", "unknown"]
 
-# kind → the sign before its word, and the word; no kind is told by its colour alone
-SIGNS: Mapping[Kind, str] = {
-    "breaks": "✗",
-    "degrades": "↓",
-    "changes": "≠",
-    "improves": "↑",
-    "works": "✓",
-    "partly": "◐",
-    "broken": "–",
-    "unknown": "?",
-}
+# what a kind is called; the style sheet puts a sign before it, so that none is told by its colour alone
 WORDS: Mapping[Kind, str] = {
     "breaks": "breaks",
     "degrades": "degrades",
@@ -66,11 +59,6 @@ class Cell:
     where: str = ""
 
     @property
-    def sign(self) -> str:
-        """The sign before the words."""
-        return SIGNS[self.kind]
-
-    @property
     def word(self) -> str:
         """The kind's own word."""
         return WORDS[self.kind]
@@ -98,10 +86,14 @@ def _effective(subject: Subject, outcomes: Mapping[str, Outcome]) -> Kind:
     return "broken" if lost else kind_of(outcomes[subject.id].grade)
 
 
-def gravest(predictions: Sequence[Prediction], need: str, engine: str) -> int | None:
-    """The number of the prediction that says the worst of a need on an engine; one that follows from none first."""
-    found = [at for at, one in enumerate(predictions) if one.need == need and engine in one.engines]
-    if not found:
-        return None
-    worst = predictions[found[0]].verdict
-    return min((at for at in found if predictions[at].verdict == worst), key=lambda at: (bool(predictions[at].follows), at))
+def gravest(predictions: Sequence[Prediction], need: str) -> int | None:
+    """The number of the one that says the worst of a need; of several the first that follows from none."""
+    order = [
+        (VERDICTS.index(one.verdict), bool(one.follows), at) for at, one in enumerate(predictions) if one.need == need
+    ]
+    return min(order)[-1] if order else None
+
+
+def name(subject: Subject) -> str:
+    """What a row on the subject is called."""
+    return "the whole template" if subject.id == LOADS else subject.name.strip(", :")
