@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from templatelint import outcomes
 from templatelint.alignment import excerpt
-from templatelint.differences import differences
+from templatelint.differences import Difference, differences
 from templatelint.model import NotRun
 from templatelint.outcomes import BY_ID, CHAT, GRADES, LOADS, SUBJECTS, Launch
 from templatelint.predictions import Prediction, Span, Verdict, merged
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from templatelint.differences import Difference
     from templatelint.inspection import Inspection
     from templatelint.model import Case
     from templatelint.outcomes import Outcome, Subject
+    from templatelint.replay import Replay
 
 # engine → how it is told to render with another template than the model's
 OVERRIDE = {
@@ -68,6 +68,7 @@ class Comparison:
         predictions: gravest first; without those of needs that do not count.
         differences: engine of B → what differs besides and loses nothing.
         not_run: engines of which not everything is known, and why.
+        judged: how many of the user's own requests were judged; None where none were given.
     """
 
     a: Known
@@ -76,6 +77,7 @@ class Comparison:
     predictions: tuple[Prediction, ...]
     differences: Mapping[str, tuple[Difference, ...]]
     not_run: tuple[NotRun, ...] = ()
+    judged: int | None = None
 
     @property
     def paired(self) -> bool:
@@ -114,6 +116,42 @@ def compare(
     gaps = (gap for at, side in enumerate((a, b)) for gap in _gaps(side, [pair[at] for pair in pairs]))
     untold = (NotRun("*", need, "no check tells of this need yet") for need in outcomes.untold(needs))
     return Comparison(a, b, tuple(pairs), merged(found), beside, (*gaps, *untold))
+
+
+def _told_to_users(a: _Side, b: _Side) -> Iterator[Difference]:
+    """What `inspect` would tell otherwise: how to launch, and what clients must observe."""
+    flags = [side.known.inspection.flags.get(side.engine) for side in (a, b)]
+    launch_a, launch_b = (" ".join(one.arguments) if one is not None else "" for one in flags)
+    if launch_a != launch_b:
+        yield Difference("launch flags", launch_a or "none", launch_b or "none", "other launch flags fit")
+    gone, new = _terms(a, b), _terms(b, a)
+    if gone or new:
+        yield Difference("contract", gone or "nothing else", new or "nothing else", "clients must observe otherwise")
+
+
+def _terms(one: _Side, other: _Side) -> str:
+    """The clauses of a contract that the other's has not."""
+    kept = {term.id for term in other.known.inspection.contract if other.engine in term.engines}
+    own = one.known.inspection.contract
+    return "; ".join(term.text for term in own if one.engine in term.engines and term.id not in kept)
+
+
+def with_traffic(comparison: Comparison, replay: Replay, needs: AbstractSet[str]) -> Comparison:
+    """The comparison by the user's own requests, and of the canonical ones by what no request shows: the replies."""
+    kept = [one for one in comparison.predictions if one.subject in _NOT_IN_REQUESTS]
+    own = [one for one in replay.predictions if one.need in needs]
+    return replace(
+        comparison,
+        predictions=merged((*own, *kept)),
+        not_run=(*comparison.not_run, *replay.not_run),
+        judged=replay.judged,
+    )
+
+
+# what becomes of replies, and of templates that answer nothing
+_NOT_IN_REQUESTS = frozenset(
+    {LOADS, "reply-calls", "reply-parallel-calls", "call-dialect", "answers", "reply-thoughts"}
+)
 
 
 def _gaps(known: Known, engines: Iterable[str]) -> Iterator[NotRun]:
@@ -267,7 +305,7 @@ def _span(side: _Side, subject: Subject, case_id: str) -> Span:
 
 def _excerpt(prompt: str, case: Case, marks: Sequence[str]) -> str:
     """The stretch that shows the texts; of tool definitions, which are long, what stands round the first text."""
-    if marks[0].startswith("tools."):
+    if any(mark.startswith("tools.") for mark in marks):
         at = next((found[0] for mark in marks if (found := positions(prompt, case.marks[mark]))), None)
         if at is not None:
             return around(prompt, at, 60, 60)

@@ -295,7 +295,7 @@ SUBJECTS: tuple[Subject, ...] = (
     Subject(
         "thinking-default",
         "reasoning",
-        "replies, where no switch is sent,",
+        "replies where no switch is sent",
         case="chat-basic",
         marks=("cue",),
         cure="send the switch",
@@ -403,7 +403,7 @@ SUBJECTS: tuple[Subject, ...] = (
     Subject(
         "tools-again",
         "agent",
-        "tool calls of the history, without the tools,",
+        "tool calls of the history without the tools",
         "history_without_tools",
         "tool-call-empty+notools",
         _CALL,
@@ -728,8 +728,8 @@ def _replies(known: Inspection, engine: str, parser: str) -> Mapping[str, Outcom
         }
     own = next((fault for fault in faults if fault.need is None and fault.impact is None), None)
     two = next((fault for fault in faults if fault.need is not None), None)
-    both = UNKNOWN if facts.parallel_tool_calls != "shown" else _as_read(own or two)
-    return {"reply-calls": _as_read(own), "reply-parallel-calls": both}
+    both = UNKNOWN if facts.parallel_tool_calls != "shown" else _as_read(view, own or two)
+    return {"reply-calls": _as_read(view, own), "reply-parallel-calls": both}
 
 
 def _foreign(engine: str, parser: str, dialect: str | None) -> Outcome | None:
@@ -750,16 +750,23 @@ def _found_out(read_back: str) -> Outcome:
     """The same as the engine finds out itself, where results that it refuses leave no prompt to judge by."""
     if read_back in inspection.UNREAD:
         return Outcome("broken", "unread", f"are not read: {inspection.UNREAD[read_back]}")
-    return _as_read(None) if read_back in _READ else UNKNOWN
+    return _BACK if read_back in _READ else UNKNOWN
 
 
 _READ = frozenset({"ok", "ok_extra_content"})
 
 
-def _as_read(fault: Fault | None) -> Outcome:
+def _as_read(view: View, fault: Fault | None) -> Outcome:
     if fault is None:
-        return Outcome("works", "read", "are read back")
-    return Outcome("broken", "unread", f"are not read: {fault.message}", fault.cases[0])
+        return _BACK
+    stem = fault.cases[0].split("+")[0]
+    shown = view.case(stem).id if stem in view.matrix.cases else fault.cases[0]
+    # what the engine is told at launch may be told otherwise; what it finds in the template may not
+    cure = "" if view.engine in parsers.LAUNCHED else "serve it with a template whose calls the engine reads"
+    return Outcome("broken", "unread", f"are not read: {fault.message}", shown, cure=cure)
+
+
+_BACK = Outcome("works", "read", "are read back")
 
 
 # --------------------------------------------------------------------------------------------- thoughts

@@ -126,7 +126,9 @@ def test_needs_that_nobody_has_predict_nothing() -> None:
 
 
 def test_relaunched_with_parsers_of_its_own_nothing_of_the_launch_breaks() -> None:
-    subjects = {one.subject for one in compared(QWEN25, QWEN3_CODER, relaunched=True).predictions if one.need == "tools"}
+    subjects = {
+        one.subject for one in compared(QWEN25, QWEN3_CODER, relaunched=True).predictions if one.need == "tools"
+    }
     assert subjects == {"call-dialect"}
 
 
