@@ -118,6 +118,7 @@ class Section:
         differences: what differs and loses nothing: how, A's text and B's, and the engines where it is not all.
         more: how many of these there are besides.
         counts: how many things each verdict is given on.
+        judged: how many of the user's own requests were judged; None where none were given.
     """
 
     id: str
@@ -132,6 +133,7 @@ class Section:
     differences: list[tuple[str, str, str, list[str]]]
     more: int
     counts: list[tuple[Verdict, int]]
+    judged: int | None
 
 
 def section(at: str, one: Comparison, on: Page) -> Section:
@@ -146,8 +148,8 @@ def section(at: str, one: Comparison, on: Page) -> Section:
         id=at,
         a=one.a,
         b=one.b,
-        name_a=on.names[one.a.ref],
-        name_b=on.names[one.b.ref],
+        name_a=_name(one, one.a, 0, on),
+        name_b=_name(one, one.b, 1, on),
         engines=[engine_b if engine_a == engine_b else f"{engine_a} → {engine_b}" for engine_a, engine_b in one.pairs],
         predictions=_nested(told),
         left_out=len(one.predictions) - len(told),
@@ -155,7 +157,14 @@ def section(at: str, one: Comparison, on: Page) -> Section:
         differences=differences[:_DIFFERENCES],
         more=max(0, len(differences) - _DIFFERENCES),
         counts=[(verdict, count) for verdict, count in counts if count],
+        judged=one.judged,
     )
+
+
+def _name(one: Comparison, known: Known, side: int, on: Page) -> str:
+    """The name; with the engine where nothing else tells the sides apart."""
+    name = on.names[known.ref]
+    return f"{name} on {one.pairs[0][side]}" if one.a.ref == one.b.ref and len(one.pairs) == 1 else name
 
 
 # ------------------------------------------------------------------------------------------- predictions
@@ -245,12 +254,12 @@ class _Pair:
         return Cell(kind, words[0] if words[0] == words[1] else " → ".join(words))
 
     def of_need(self, need: str, subjects: Sequence[Subject], block: str) -> Cell:
-        """What becomes of a need: the gravest prediction; what A makes of it where there is none."""
+        """What becomes of a need: the gravest prediction; what B makes of it where there is none."""
         where = f"{need} on {self.engine}"
         gravest = scores.gravest([one.told for one in self.told], need)
         if gravest is not None:
             return Cell(self.told[gravest].told.verdict, "", self.told[gravest].id, where)
-        return Cell(scores.need_kind(need, subjects, self.before), "", block, where)
+        return Cell(scores.need_kind(need, subjects, self.after), "", block, where)
 
 
 def _blocks(at: str, one: Comparison, told: Sequence[Predicted], on: Page) -> list[Block]:

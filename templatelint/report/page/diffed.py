@@ -65,6 +65,7 @@ def write_diff(  # noqa: PLR0913, PLR0917 (what the other reports of comparisons
             prediction.place()
     return document.page(
         "diffed",
+        title=_title(sections),
         sections=sections,
         groups=list(_matrix(comparisons, sections, on)),
         columns=[(need, scores.NEEDS.get(need, "")) for need in on.columns],
@@ -76,6 +77,21 @@ def write_diff(  # noqa: PLR0913, PLR0917 (what the other reports of comparisons
         remarks=list(dict.fromkeys(remark.text for remark in remarks))[:_REMARKS],
         place=_placed,
     )
+
+
+def _title(sections: Sequence[Section]) -> tuple[str, str, str]:
+    """What is compared: the one, a sign, the other."""
+    if not sections:
+        return "nothing", "", "compared"
+    first = sections[0]
+    froms, tos = ({getattr(section, side).ref for section in sections} for side in ("a", "b"))
+    if len(sections) == 1:
+        return first.name_a, "→", first.name_b
+    if froms == tos and len(froms) == 2:  # noqa: PLR2004 (both ways)
+        return first.name_a, "⇄", first.name_b
+    if len(froms) == 1:
+        return first.name_a, "→", f"{len(sections)} others"
+    return f"{len(froms | tos)} models", "→", f"{len(sections)} comparisons"
 
 
 def _matrix(comparisons: Sequence[Comparison], sections: Sequence[Section], on: comparison.Page) -> Iterator[Group]:
