@@ -70,33 +70,35 @@ def read_text(path: str | Path, what: str, wanted: str) -> str:
     return texts.decode(raw, shown, what)
 
 
-def parsed(text: str, shown: str, wanted: str, first_line: int = 1) -> Any:
+def parsed(text: str, shown: str, wanted: str, line: int | None = None) -> Any:
     """JSON text → its value.
 
     Args:
         text: the text.
         shown: what error messages call it.
         wanted: what to give instead, for the help line.
-        first_line: the number of its first line.
+        line: which line of that it is, where it is one of many.
 
     Raises:
         TemplatelintError: it is not JSON.
     """
     import json
 
+    where = shown if line is None else f"{shown}:{line}"
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
         reason = error.msg.removesuffix(" at").removesuffix(" starting")
-        line, column = Lines(text).line_of(error.pos)
+        at, column = Lines(text).line_of(error.pos)
         raise TemplatelintError(
-            f"{shown}:{first_line + line - 1}:{column} is not JSON: {reason[:1].lower()}{reason[1:]}", help=wanted
+            f"{where if line is not None else f'{shown}:{at}'}:{column} is not JSON: {reason[:1].lower()}{reason[1:]}",
+            help=wanted,
         ) from error
     except RecursionError as error:
-        raise TemplatelintError(f"{shown} is nested too deeply", help=wanted) from error
+        raise TemplatelintError(f"{where} is nested too deeply", help=wanted) from error
     except ValueError as error:  # Python reads no integer of more than 4,300 digits
         raise TemplatelintError(
-            f"{shown} holds a number of more than 4,300 digits", help="write it as a string"
+            f"{where} holds a number of more than 4,300 digits", help="write it as a string"
         ) from error
 
 

@@ -170,7 +170,7 @@ def _of_lines(text: str, file: Path, shown: str) -> Iterator[_Entry]:
         where = f"{shown}:{number}"
         value: Any
         try:
-            value = parsed(line, shown, WANTED, first_line=number)
+            value = parsed(line, shown, WANTED, number)
         except TemplatelintError as error:
             value = error
         yield _Entry(f"{file.stem}:{number}", f"{file.name}:{number}", value, where)
