@@ -186,6 +186,7 @@ class _Cell(NamedTuple):
     Attributes:
         recipe: the rule that sees to it; None where none does.
         forced: no rule mends it, or not alone: a larger loss that none mends brings it with it.
+        larger: the subject of that loss; empty where it stands for itself.
     """
 
     model: int
@@ -193,6 +194,7 @@ class _Cell(NamedTuple):
     subject: Subject
     recipe: _Recipe | None
     forced: bool
+    larger: str = ""
 
 
 def smallest(standings: Standings, fitting: Callable[[int, str, str], str | None]) -> Mend:
@@ -211,8 +213,9 @@ def smallest(standings: Standings, fitting: Callable[[int, str, str], str | None
                 relaunches[Relaunch(loss.model, engine, flags)] = None
             else:
                 recipe = _recipe(loss)
-                forced = recipe is None or _brought(standings, loss, engine)
-                cells.append(_Cell(loss.model, engine, loss.subject, recipe, forced))
+                larger = loss.follows if _brought(standings, loss, engine) else ""
+                forced = recipe is None or bool(larger)
+                cells.append(_Cell(loss.model, engine, loss.subject, recipe, forced, larger))
     options = [_change(standings, cells, touched) for touched in _touchings(standings, cells)]
     best = min(options, key=lambda change: change.cost)
     alone = _alone(standings, cells, best) if best.touched else None
@@ -278,8 +281,8 @@ class _Change(NamedTuple):
 
     @property
     def cost(self) -> tuple[int, int, int, tuple[int, ...]]:
-        """Models touched, those of them left out, rules; the last part decides between equals."""
-        return len(self.touched), len(self.removals), len(self.rules), tuple(sorted(self.touched))
+        """Models touched, those of them left out, rules; between equals the first models stay as they are."""
+        return len(self.touched), len(self.removals), len(self.rules), tuple(-model for model in sorted(self.touched))
 
     def mend(self, standings: Standings, relaunches: tuple[Relaunch, ...], alone: Alone | None) -> Mend:
         """With what comes of it."""
@@ -302,7 +305,7 @@ def _change(standings: Standings, cells: Iterable[_Cell], touched: frozenset[int
     replaced: dict[int, list[_Cell]] = {}
     removed: dict[int, list[_Cell]] = {}
     for cell in cells:
-        if cell.model not in touched or (cell.subject.id in READ_BY_PARSERS and cell.recipe is not None):
+        if cell.model not in touched or (cell.subject.id in READ_BY_PARSERS and not cell.forced):
             ruled.append(cell)
         elif cell.engine in OVERRIDE:
             replaced.setdefault(cell.model, []).append(cell)
@@ -384,8 +387,17 @@ def _engines(cells: Iterable[_Cell]) -> tuple[str, ...]:
 
 def _alone(standings: Standings, cells: Iterable[_Cell], change: _Change) -> Alone:
     """What is left where the models that have to be touched are not."""
-    broken = {cell.subject.need for cell in cells if cell.forced}
-    kept = [cell for cell in cells if cell.subject.need not in broken]
+    heads = {need.head for need in standings.needs}
+    # what another need brings with it is lost with that one alone, unless there is nothing left then
+    broken = {
+        cell.subject.need
+        for cell in cells
+        if cell.forced
+        and (
+            cell.larger in {"", LOADS, CHAT} or BY_ID[cell.larger].need == cell.subject.need or cell.subject.id in heads
+        )
+    }
+    kept = [cell for cell in cells if not cell.forced and cell.subject.need not in broken]
     unborne = {
         cell.subject.need
         for cell in kept

@@ -40,6 +40,7 @@ class Loss:
         says: the same as a clause.
         engines: those on which it does so.
         cells: engine → the case that shows it.
+        help: what can be done about it; empty where nothing can.
         follows: the subject of a larger loss that brings this one with it; empty where it stands for itself.
     """
 
@@ -50,6 +51,7 @@ class Loss:
     says: str
     engines: tuple[str, ...]
     cells: tuple[tuple[str, str], ...] = ()
+    help: str = ""
     follows: str = ""
 
     @property
@@ -155,7 +157,8 @@ class Standings:
                     outcome = self.outcome(model, engine, subject.id)
                     cells = ((engine, outcome.case or subject.case),)
                     follows = _larger(subject, verdicts)
-                    yield Loss(model, subject, verdict, outcome.word, outcome.says, (engine,), cells, follows)
+                    cure = outcome.cure or subject.cure
+                    yield Loss(model, subject, verdict, outcome.word, outcome.says, (engine,), cells, cure, follows)
 
     def _verdicts(self, model: int, engine: str) -> Mapping[str, Verdict]:
         told = {}
@@ -191,7 +194,10 @@ class Standings:
         return tuple(found)
 
     def _lacks(self, engine: str, subject: Subject) -> bool:
-        return {grade for grade in self.grades(engine, subject.id) if grade is not None} == {"broken"}
+        """Those that load nothing have no say where others do."""
+        loads = [model for model in range(self.count) if self.outcome(model, engine, LOADS).grade != "broken"]
+        grades = {self.outcome(model, engine, subject.id).grade for model in loads or range(self.count)}
+        return grades - {None} == {"broken"}
 
     @cached_property
     def needs(self) -> tuple[Need, ...]:
@@ -200,10 +206,10 @@ class Standings:
 
     def _need(self, name: str) -> Need:
         subjects = [subject for subject in self.relied if subject.need == name and not subject.mildly]
-        taken = [(engine, one.id) for one in subjects for engine in self.engines if not self._lacks(engine, one)]
-        grades = tuple(_worst(self.outcome(model, *cell).grade for cell in taken) for model in range(self.count))
         head = _HEADS.get(name, "")
         engines = tuple(engine for engine in self.engines if not head or not self._lacks(engine, BY_ID[head]))
+        taken = [(engine, one.id) for one in subjects for engine in engines if not self._lacks(engine, one)]
+        grades = tuple(_worst(self.outcome(model, *cell).grade for cell in taken) for model in range(self.count))
         common = tuple(
             engine
             for engine in engines

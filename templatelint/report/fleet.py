@@ -104,6 +104,8 @@ def _who(models: Iterable[int], fleet: Fleet) -> str:
 
 def _name(subject: Subject) -> str:
     """As part of a list."""
+    if subject.id == LOADS:
+        return "any request"
     return subject.name.rstrip(",").replace(",", "")
 
 
@@ -329,7 +331,8 @@ def _mend(fleet: Fleet, setting: Setting) -> Iterator[str]:
         further = "; ".join(rule.text for rule in mend.alone.further)
         also = f", if the client is also to {further}" if further else ""
         start = "with rules for the client alone"
-        yield from _painted(f"{start}: {_needs(mend.alone.then, fleet)}{also}", start, "cyan", setting)
+        then = _needs(mend.alone.then, fleet) if mend.alone.then else "none of it"
+        yield from _painted(f"{start}: {then}{also}", start, "cyan", setting)
 
 
 def _override(override: Override, fleet: Fleet) -> str:
@@ -401,6 +404,6 @@ def _hanging(sign: str, text: str, setting: Setting) -> Iterator[str]:
 
 
 def _painted(text: str, start: str, style: Style, setting: Setting) -> Iterator[str]:
-    first, *rest = wrapped(visible(text), setting.columns)
+    first, *rest = wrapped(visible(text), setting.columns - _GAP)
     yield first.replace(start, setting.paint(start, style), 1) + "\n"
     yield from (f"  {line}\n" for line in rest)

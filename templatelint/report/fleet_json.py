@@ -119,7 +119,7 @@ def _loss(loss: Loss, fleet: Fleet) -> dict[str, Any]:
         "word": loss.word,
         "engines": list(loss.engines),
         "message": loss.message,
-        "help": loss.subject.cure,
+        "help": loss.help,
         "follows": loss.follows or None,
         "evidence": [{"engine": engine, "case": case} for engine, case in loss.cells],
     }
