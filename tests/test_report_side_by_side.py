@@ -9,9 +9,10 @@ import pytest
 from real_prompts import SOME, prompt
 
 from templatelint import cases
+from templatelint.exhibits import Pair, Side
 from templatelint.model import Case, Request
 from templatelint.report import Setting
-from templatelint.report.side_by_side import Pair, Side, write
+from templatelint.report.side_by_side import write
 from templatelint.report.terminal import Paint, width
 
 _CHATML = "<|im_start|>user\n{0}<|im_end|>\n<|im_start|>assistant\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +107,11 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
     asked = _Asked(models, pairs, flags, frozenset(flags.needs or config.needs or JUDGED))
     run = _fleet(session, asked, read) if flags.fleet else _comparisons(session, asked, read, recorded)
     session.write(run.pieces)
-    return NO_ANSWER if read.unreadable else FINDINGS if run.breaks else CLEAN
+    return _code(read, breaks=run.breaks)
+
+
+def _code(read: Read, *, breaks: bool) -> int:
+    return NO_ANSWER if read.unreadable else FINDINGS if breaks else CLEAN
 
 
 def _check(flags: _Flags) -> None:
@@ -232,11 +237,17 @@ def _comparisons(session: Session, asked: _Asked, read: Read, recorded: Sequence
             comparison = diff.with_traffic(comparison, own, asked.needs)
         found.append(comparison)
     breaks = any(comparison.breaks for comparison in found)
-    return _Run(_written(session, asked, read, found, breaks=breaks), breaks)
+    return _Run(_written(session, asked, read, found, recorded, breaks=breaks), breaks)
 
 
-def _written(
-    session: Session, asked: _Asked, read: Read, found: Sequence[Comparison], *, breaks: bool
+def _written(  # noqa: PLR0913 (what a run consists of)
+    session: Session,
+    asked: _Asked,
+    read: Read,
+    found: Sequence[Comparison],
+    recorded: Sequence[Recorded],
+    *,
+    breaks: bool,
 ) -> Iterator[str]:
     """The comparisons in the format that is wanted."""
     from templatelint import inspection
@@ -247,7 +258,7 @@ def _written(
     if session.output_format == "json":
         from templatelint.report import diffed_json
 
-        code = NO_ANSWER if read.unreadable else FINDINGS if breaks else CLEAN
+        code = _code(read, breaks=breaks)
         return diffed_json.write(found, uses, not_run, remarks, read.unreadable, exit_code=code)
     setting = _setting(session, asked)
     if session.output_format == "html":
@@ -256,7 +267,22 @@ def _written(
         return page.write_diff(found, uses, not_run, remarks, asked.needs, setting.replay)
     from templatelint.report import diffed
 
-    return diffed.write(found, uses, not_run, remarks, setting)
+    written = diffed.write(found, uses, not_run, remarks, setting)
+    return chain(_prompts(asked, found, recorded, setting), written) if asked.flags.prompts else written
+
+
+def _prompts(
+    asked: _Asked, found: Sequence[Comparison], recorded: Sequence[Recorded], setting: Setting
+) -> Iterator[str]:
+    """The prompts side by side, before what is said of them."""
+    from templatelint.exhibits import exhibits
+    from templatelint.report import side_by_side
+
+    requests = {one.name: one.request for one in recorded if one.request is not None}
+    turned = [(b, a) for a, b in asked.pairs]
+    for comparison in found:
+        pairs = asked.pairs if comparison.pairs == tuple((a.name, b.name) for a, b in asked.pairs) else turned
+        yield from side_by_side.write(exhibits(comparison, requests, pairs), setting)
 
 
 def _fleet(session: Session, asked: _Asked, read: Read) -> _Run:
@@ -270,7 +296,9 @@ def _fleet(session: Session, asked: _Asked, read: Read) -> _Run:
     if session.output_format == "json":
         from templatelint.report import fleet_json
 
-        return _Run(fleet_json.write(judged, uses, not_run, remarks), judged.breaks)
+        code = _code(read, breaks=judged.breaks)
+        pieces = fleet_json.write(judged, uses, not_run, remarks, read.unreadable, exit_code=code)
+        return _Run(pieces, judged.breaks)
     from templatelint.report import fleet as page
 
     return _Run(page.write(judged, uses, not_run, remarks, _setting(session, asked)), judged.breaks)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from templatelint.alignment import Run, aligned, runs
 from templatelint.report.terminal import visible, width, wrapped
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from templatelint.alignment import Row
-    from templatelint.model import Case
+    from templatelint.exhibits import Pair
     from templatelint.report import Setting
     from templatelint.report.terminal import Paint
 
@@ -28,30 +28,6 @@ _DIFFERS, _ONLY_A, _ONLY_B, _MOVED = "≠", "-", "+", "↕"
 # a piece of a line, and whether it differs
 _Piece: TypeAlias = "tuple[str, bool]"
 _Line: TypeAlias = "list[_Piece]"
-
-
-class Side(NamedTuple):
-    """What one model makes of a case.
-
-    Attributes:
-        ref: the reference as typed.
-        engine: the engine's id.
-        prompt: None where there is none.
-        said: why there is none.
-    """
-
-    ref: str
-    engine: str
-    prompt: str | None
-    said: str = ""
-
-
-class Pair(NamedTuple):
-    """The prompts of one case."""
-
-    case: Case
-    a: Side
-    b: Side
 
 
 def write(pairs: Iterable[Pair], setting: Setting) -> Iterator[str]:
