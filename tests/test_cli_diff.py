@@ -213,7 +213,8 @@ def test_a_fleet_is_judged_as_one(cli: InProcess, here: Path) -> None:
     del here
     ran = cli("diff", "a.jinja", "strict.jinja", "--fleet", *TWO)
     assert ran.code == 1
-    assert "system messages are refused: no system messages, please" in " ".join(ran.out.split())
+    assert "system messages are refused" in ran.out
+    assert "no system messages, please" in ran.out
     assert cli("diff", "a.jinja", "a.jinja", "--fleet", *TWO).code == 0
 
 
