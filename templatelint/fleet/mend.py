@@ -132,6 +132,7 @@ _SYSTEM = _Recipe("system-in-user", "put system text at the start of the first u
 _ONE_CALL = _Recipe("one-call", "send `parallel_tool_calls: false`, and one call a turn in the history", gives_up=True)
 _JOIN = _Recipe("join", "join messages of one role before sending")
 _CUT = _Recipe("cut-thoughts", "cut thoughts off the answers (`templatelint parse`)")
+_READ = _Recipe("read-calls", "read calls out of the text (`templatelint parse`), served without a tool-call parser")
 _SWITCH = _Recipe("no-switch", "do without switches of thinking", gives_up=True)
 _IDS = "rewrite ids, in calls and in results, before sending them back: "
 
@@ -150,7 +151,7 @@ _RECIPES: Mapping[str, tuple[_Recipe, ...]] = {
     "developer": (_Recipe("developer-as-system", "send developer messages as system messages"),),
     "tool-results": (_Recipe("result-name", "send the function's name with every tool result", word="need a name"),),
     "tool-results-parts": (_Recipe("results-string"),),
-    "reply-calls": (_Recipe("read-calls", "read calls out of the text (`templatelint parse`)"),),
+    "reply-calls": (_READ,),
     "content-beside-calls": (_Recipe("content-empty"),),
     "text-with-calls": (_Recipe("calls-alone"),),
     "call-ids": (
@@ -223,6 +224,8 @@ def smallest(standings: Standings, fitting: Callable[[int, str, str], str | None
 
 
 def _recipe(loss: Loss) -> _Recipe | None:
+    if loss.help != loss.subject.cure:
+        return None  # a cure of its own: the client's would not do there
     covered = _COVERED.get(loss.subject.id) == loss.follows
     return _recipe_for(BY_ID[loss.follows] if covered else loss.subject, loss.word)
 
@@ -365,15 +368,15 @@ def _rule(standings: Standings, recipe: _Recipe, cells: Sequence[_Cell]) -> Rule
 
 def _override(model: int, cells: Iterable[_Cell], followed: AbstractSet[str]) -> Override:
     """What the rules that the client follows anyway see to is not asked of the template too."""
-    asked = [cell for cell in cells if cell.recipe is None or cell.recipe.id not in followed]
+    left = [cell for cell in cells if cell.recipe is None or cell.recipe.id not in followed]
+    # where it answers nothing, that is the whole of it
+    asked = [cell for cell in left if cell.larger not in {LOADS, CHAT}]
     # what one rule would have seen to is named once
     named = {cell.recipe or cell.subject.id: cell.subject for cell in reversed(asked)}
     has_to = {cell.subject.id: cell.subject for cell in asked if cell.subject in named.values()}
-    # where it answers nothing, that is the whole of it
-    whole = next((has_to[name] for name in (LOADS, CHAT) if name in has_to), None)
     return Override(
         model,
-        (whole,) if whole is not None else tuple(has_to.values()),
+        tuple(has_to.values()),
         tuple((engine, OVERRIDE[engine]) for engine in _engines(asked)),
     )
 

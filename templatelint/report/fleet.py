@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from templatelint.outcomes import LOADS
@@ -316,8 +317,8 @@ def _mend(fleet: Fleet, setting: Setting) -> Iterator[str]:
         )
     for relaunch in mend.relaunches:
         yield from _item("·", f"launch {_letter(relaunch.model)} on {relaunch.engine} with {relaunch.flags}", setting)
-    for override in mend.overrides:
-        yield from _item("·", _override(override, fleet), setting)
+    for text in _overrides(fleet):
+        yield from _item("·", text, setting)
     for removal in mend.removals:
         where = _where(removal.engines, fleet)
         yield from _item(
@@ -335,20 +336,37 @@ def _mend(fleet: Fleet, setting: Setting) -> Iterator[str]:
         yield from _painted(f"{start}: {then}{also}", start, "cyan", setting)
 
 
-def _override(override: Override, fleet: Fleet) -> str:
-    groups: dict[str, list[str]] = {}
-    for engine, flags in override.launch:
-        groups.setdefault(flags, []).append(engine)
-    how = "; ".join(f"{', '.join(engines)}: {flags}" for flags, engines in groups.items())
-    return (
-        f"serve {_named(override.model, fleet)} with a template that {_does(override.has_to)} ({how}), or leave it out"
-    )
+def _overrides(fleet: Fleet) -> Iterator[str]:
+    """What templates have to do, with the models that need the same."""
+    alike: dict[Override, list[int]] = {}
+    for override in fleet.mend.overrides:
+        alike.setdefault(replace(override, model=-1), []).append(override.model)
+    for override, models in alike.items():
+        groups: dict[str, list[str]] = {}
+        for engine, flags in override.launch:
+            groups.setdefault(flags, []).append(engine)
+        how = "; ".join(f"{', '.join(engines)}: {flags}" for flags, engines in groups.items())
+        names = ", ".join(_named(model, fleet) for model in models)
+        one = len(models) == 1
+        served = f"a template that {_does(override.has_to)}" if one else f"templates that {_do(override.has_to)}"
+        yield f"serve {names} with {served} ({how}), or leave {'it' if one else 'them'} out"
 
 
 def _does(subjects: Sequence[Subject]) -> str:
-    if subjects[0].id == LOADS:
-        return "loads"
-    return f"takes {', '.join(map(_name, subjects))}"
+    return " and ".join(f"{verb}s{what}" for verb, what in _deeds(subjects))
+
+
+def _do(subjects: Sequence[Subject]) -> str:
+    return " and ".join(f"{verb}{what}" for verb, what in _deeds(subjects))
+
+
+def _deeds(subjects: Sequence[Subject]) -> Iterator[tuple[str, str]]:
+    """A verb and its objects."""
+    taken = ", ".join(_name(subject) for subject in subjects if subject.id != LOADS)
+    if any(subject.id == LOADS for subject in subjects):
+        yield "load", ""
+    if taken:
+        yield "take", f" {taken}"
 
 
 def _named(model: int, fleet: Fleet) -> str:
@@ -364,7 +382,8 @@ def _short(ref: str) -> str:
 
 
 def _count(fleet: Fleet) -> str:
-    return "the model" if len(fleet.refs) == 1 else f"all {counted(len(fleet.refs), 'model')}"
+    count = len(fleet.refs)
+    return "the model" if count == 1 else "both models" if count == 2 else f"all {count} models"  # noqa: PLR2004 (a pair)
 
 
 def _left(fleet: Fleet) -> str:
