@@ -24,6 +24,7 @@ QWEN25 = "Qwen-Qwen2.5-7B-Instruct"
 QWEN3 = "Qwen-Qwen3-0.6B"
 GEMMA2 = "google-gemma-2-2b-it"
 SMALL32 = "Mistral-Small-3.2-24B-Instruct-2506"
+MINIMAX = "MiniMaxAI-MiniMax-M2.1"
 LLAMA31 = "meta-llama-Llama-3.1-8B-Instruct"
 NEMO = "mistralai-Mistral-Nemo-Instruct-2407"
 ALL = "transformers llama.cpp vllm sglang"
@@ -353,6 +354,12 @@ def test_calls_that_no_client_gets_to_read_take_another_template(
     mend = judged(QWEN25, SMALL32, on=engine, needs=frozenset({"tools"})).mend
     assert [override.model for override in mend.overrides] == overrides
     assert [rule.id for rule in mend.rules] == rules
+
+
+def test_one_call_a_reply_does_where_only_two_are_not_read() -> None:
+    mend = judged(QWEN25, MINIMAX, on="llama.cpp", needs=frozenset({"tools", "parallel-tools"})).mend
+    assert mend.overrides == ()
+    assert "one-call" in {rule.id for rule in mend.rules}
 
 
 def test_needs_that_a_client_does_not_have_break_nothing() -> None:

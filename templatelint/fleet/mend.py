@@ -224,10 +224,11 @@ def smallest(standings: Standings, fitting: Callable[[int, str, str], str | None
 
 
 def _recipe(loss: Loss) -> _Recipe | None:
-    if loss.help != loss.subject.cure:
-        return None  # a cure of its own: the client's would not do there
     covered = _COVERED.get(loss.subject.id) == loss.follows
-    return _recipe_for(BY_ID[loss.follows] if covered else loss.subject, loss.word)
+    subject = BY_ID[loss.follows] if covered else loss.subject
+    if subject.id == "reply-calls" and loss.help != loss.subject.cure:
+        return None  # a cure of its own: the client does not get to see the calls
+    return _recipe_for(subject, loss.word)
 
 
 def _recipe_for(subject: Subject, word: str) -> _Recipe | None:
