@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from templatelint.replay.changes import CAUSES
+from templatelint.replay.changes import CAUSES, SYSTEM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -44,6 +44,10 @@ def causes(render: Render, refused: Mapping[int, tuple[Request, RenderError]]) -
     return search.found
 
 
+# kinds of errors that come before the template is rendered
+_BEFORE = frozenset({"invalid-request", "unsupported", "no-start", "syntax"})
+
+
 @dataclass(frozen=True)
 class _Refused:
     """A request under examination: as it is, or without the causes found so far."""
@@ -61,7 +65,21 @@ class _Step(NamedTuple):
 
 
 def _helpful(render: Render, refused: Sequence[_Refused]) -> list[_Step | None]:
-    """The first change with which each is taken, else the first with which it is refused otherwise."""
+    """The first change with which each is taken, else the first with which it is refused otherwise.
+
+    Where there is neither, two things may be refused with the same words: that of the system message, and another.
+    """
+    steps = _first_steps(render, refused)
+    stuck = [index for index, step in enumerate(steps) if step is None]
+    bare = {index: request for index in stuck if (request := SYSTEM.change(refused[index].request)) is not None}
+    without = [_Refused(request, refused[index].error) for index, request in bare.items()]
+    for index, step in zip(bare, _first_steps(render, without), strict=True):
+        if step is not None and step.error is None:
+            steps[index] = _Step(SYSTEM, bare[index], refused[index].error)
+    return steps
+
+
+def _first_steps(render: Render, refused: Sequence[_Refused]) -> list[_Step | None]:
     tries = [
         (index, cause, changed)
         for index, one in enumerate(refused)
@@ -81,8 +99,8 @@ def _helpful(render: Render, refused: Sequence[_Refused]) -> list[_Step | None]:
 
 
 def _goes_on(error: RenderError, before: RenderError) -> bool:
-    """Whether the model got further: what an engine rejects, it has not come to look at."""
-    rejected = error.kind == "invalid-request" and before.kind != "invalid-request"
+    """Whether the model got further: what an engine rejects, or nobody knows of, it has not come to look at."""
+    rejected = error.kind in _BEFORE and error.kind != before.kind
     return not (error.out_of_budget or rejected or _same(error, before))
 
 
@@ -118,10 +136,11 @@ class _Search:
                     following.append((key, step._replace(request=changed)))
         answers = self.render([step.request for _, step in following])
         for (key, step), answer in zip(following, answers, strict=True):
-            if answer.error is not None and not _goes_on(answer.error, waiting[key].error):
-                later[key] = waiting[key]
-            else:
+            before = waiting[key].error
+            if answer.error is None or _goes_on(answer.error, before) or _same(step.error, before):
                 self._take(key, waiting[key], step._replace(error=answer.error), later)
+            else:
+                later[key] = waiting[key]
         return later
 
     def _take(self, key: int, one: _Refused, step: _Step | None, later: dict[int, _Refused]) -> None:

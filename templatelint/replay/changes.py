@@ -327,6 +327,9 @@ def _chat_only(request: Request) -> Request | None:
     return None if (without := _without_calls(request)) is None else _without_tools(without)
 
 
+SYSTEM = Cause(
+    "system", "system", "system messages", "put the text at the start of the first user message", _without_system
+)
 # Those that leave most of a request as it is come first.
 CAUSES: tuple[Cause, ...] = (
     Cause(
@@ -450,13 +453,7 @@ CAUSES: tuple[Cause, ...] = (
         "send later instructions as user messages, or add them to the first system message",
         _one_system,
     ),
-    Cause(
-        "system",
-        "system",
-        "system messages",
-        "put the text at the start of the first user message",
-        _without_system,
-    ),
+    SYSTEM,
     Cause("tools", "tools", "tool definitions", "send no tools", _without_tools),
     Cause("tool-results", "tools", "tool results", "send results as user messages", _user_for_tool),
     Cause("tool-calls", "tools", "tool calls of the history", "send plain chat", _without_calls),

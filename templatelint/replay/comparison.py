@@ -274,15 +274,18 @@ def _of_parts(changed: Sequence[Part], verdict: Verdict) -> Iterator[_Change]:
     subjects: dict[str, Part] = {}
     for part in changed:
         subjects.setdefault(subject_of(part, changed), part)
-    for subject, part in subjects.items():
-        loss = LOSSES[subject]
+    for subject, loss in LOSSES.items():
+        if subject not in subjects:
+            continue
         follows = next((larger for larger in loss.within if larger in subjects), "")
         if verdict == "improves":
             said = f"{loss.says} reaches the prompt"
-            yield _Change(loss.need, subject, verdict, "dropped", "shown", said, "", follows, part)
+            yield _Change(loss.need, subject, verdict, "dropped", "shown", said, "", follows, subjects[subject])
         else:
             said = f"{loss.says} does not reach the prompt"
-            yield _Change(loss.need, subject, loss.verdict, "shown", "dropped", said, loss.cure, follows, part)
+            yield _Change(
+                loss.need, subject, loss.verdict, "shown", "dropped", said, loss.cure, follows, subjects[subject]
+            )
 
 
 def _excerpt(prompt: str, part: Part | None, own: Sequence[Part]) -> str:

@@ -99,7 +99,7 @@ class Side:
             else:
                 prompt = observation.prompt.lower()
                 answers[row] |= {part: mark in prompt for part, mark in zip(rest, marks, strict=True)}
-        return [*answers]
+        return [{part: own[part] for part in parts} for own, (_, parts) in zip(answers, asked, strict=True)]
 
 
 def _certain(seen: Rendered, parts: Sequence[Part]) -> Iterator[Part]:
