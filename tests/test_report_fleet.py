@@ -164,6 +164,8 @@ def test_a_model_alone() -> None:
             "B (m1) with a template that loads (vllm: --chat-template FILE), or\n    leave it out\n",
         ),
         (((), ("broken",)), {}, "with rules for the client alone: none of it\n"),
+        (((), ("no tools", "no system")), {}, "if the client is to put"),
+        (((), ("no tools", "alternates"), ("one call",)), {}, "if the client is also to join"),
         (((), ("broken",)), {}, "breaks[chat] the template does not load\n  = with B: ouch\n"),
         (((), ("no tools",)), {"engines": ("ollama",)}, "  · leave B (m1) out: it takes no other template there\n"),
         (((), ("no tools",)), {"engines": ("ollama",)}, "then the other model takes chat,"),

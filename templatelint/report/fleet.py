@@ -330,7 +330,7 @@ def _mend(fleet: Fleet, setting: Setting) -> Iterator[str]:
     yield from _painted(whole, "then", "green", setting)
     if mend.alone is not None:
         further = "; ".join(rule.text for rule in mend.alone.further)
-        also = f", if the client is also to {further}" if further else ""
+        also = f", if the client is {'also ' if mend.rules else ''}to {further}" if further else ""
         start = "with rules for the client alone"
         then = _needs(mend.alone.then, fleet) if mend.alone.then else "none of it"
         yield from _painted(f"{start}: {then}{also}", start, "cyan", setting)
