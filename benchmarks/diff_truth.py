@@ -390,6 +390,7 @@ class Compared(NamedTuple):
         where: the pair or the template.
         ours: the subjects that break as we say.
         theirs: those that broke.
+        told: the record tells of any of its subjects; both say the same of nothing where it does not.
         unasked: those of which the records do not tell and that break as we say.
     """
 
@@ -397,6 +398,7 @@ class Compared(NamedTuple):
     need: str
     ours: frozenset[str]
     theirs: frozenset[str]
+    told: bool = True
     unasked: frozenset[str] = frozenset()
 
     @property
@@ -418,10 +420,10 @@ def of_pair(a: Known, b: Known) -> Iterator[Compared]:
     broke = {subject for subject in told if a.works[subject] and not b.works[subject]}
     for need in outcomes.JUDGED:
         asked = {subject for subject in told if _NEED_OF[subject] == need}
-        if asked:
-            unasked = {subject for subject in said - told if _NEED_OF[subject] == need}
-            where = f"{a.name} → {b.name}"
-            yield Compared(where, need, frozenset(said & asked), frozenset(broke & asked), frozenset(unasked))
+        unasked = frozenset(subject for subject in said - told if _NEED_OF[subject] == need)
+        yield Compared(
+            f"{a.name} → {b.name}", need, frozenset(said & asked), frozenset(broke & asked), bool(asked), unasked
+        )
 
 
 def of_template(one: Known) -> Iterator[Compared]:
@@ -431,14 +433,14 @@ def of_template(one: Known) -> Iterator[Compared]:
     grades = outcomes.needs_of(ours)
     for need in outcomes.JUDGED:
         asked = {subject for subject in told if _NEED_OF[subject] == need}
-        if asked:
-            broken = {subject for subject in asked if ours[subject].grade == "broken"}
-            yield Compared(
-                one.name,
-                need,
-                frozenset(broken if grades[need] == "broken" else ()),
-                frozenset(subject for subject in asked if not one.works[subject]),
-            )
+        broken = {subject for subject in asked if ours[subject].grade == "broken"}
+        yield Compared(
+            one.name,
+            need,
+            frozenset(broken if grades[need] == "broken" else ()),
+            frozenset(subject for subject in asked if not one.works[subject]),
+            bool(asked),
+        )
 
 
 def sample(templates: Sequence[Known], seed: int, count: int = PAIRS) -> list[tuple[Known, Known]]:
@@ -452,22 +454,24 @@ def sample(templates: Sequence[Known], seed: int, count: int = PAIRS) -> list[tu
 
 
 def share(rows: Sequence[Compared]) -> float:
-    """Of how many of them both say the same."""
-    return sum(row.agrees for row in rows) / (len(rows) or 1)
+    """Of how many of those that records tell of both say the same."""
+    told = [row for row in rows if row.told]
+    return sum(row.agrees for row in told) / (len(told) or 1)
 
 
 def _table(title: str, rows: Sequence[Compared]) -> None:
     """Agreement by need and in all."""
     print(f"{title:34} agree               false alarms  missed  (of so many breaks)")
     for need in (*outcomes.JUDGED, "all"):
-        own = [row for row in rows if need in {row.need, "all"}]
+        own = [row for row in rows if row.told and need in {row.need, "all"}]
         alarms = sum(not row.theirs for row in own if not row.agrees)
         missed = sum(not row.ours for row in own if not row.agrees)
         breaks = sum(bool(row.theirs) for row in own)
         count = f"{sum(row.agrees for row in own)} of {len(own)}"
         print(f"  {need:32} {count:12} {share(own):7.2%} {alarms:12} {missed:7}  ({breaks})")
-    exact = sum(row.to_the_subject for row in rows)
-    print(f"  {'all, in every subject':32} {f'{exact} of {len(rows)}':12} {exact / (len(rows) or 1):7.2%}")
+    told = [row for row in rows if row.told]
+    exact = sum(row.to_the_subject for row in told)
+    print(f"  {'all, in every subject':32} {f'{exact} of {len(told)}':12} {exact / (len(told) or 1):7.2%}")
 
 
 def _subjects(templates: Iterable[Known]) -> None:
