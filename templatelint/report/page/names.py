@@ -33,7 +33,8 @@ def short(refs: Iterable[str]) -> Mapping[str, str]:
 
 def _tail(ref: str, parts: int) -> str:
     pieces = ref.split("/")
-    if len(pieces) == 2 and not ref.startswith((".", "/")) and pieces[1] not in _COMMON:  # noqa: PLR2004 (owner/name)
+    owned = len(pieces) == 2 and "" not in pieces and not ref.startswith(".")  # noqa: PLR2004 (owner/name)
+    if owned and pieces[1] not in _COMMON and not ref.endswith(_ENDINGS):
         return ref
     tail = pieces[-parts:]
     if tail[-1] in _COMMON and len(pieces) > parts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from markupsafe import escape
 
@@ -134,7 +134,7 @@ class Exhibit:
         a: one of the cells that show it.
         b: B's; None where there is one model only.
         engines: those that agree on it.
-        needed: it is shown in any case; others as long as there is room.
+        needed: it is shown before others, which are as long as there is room.
         shown: what is shown; None where there was no room.
     """
 
@@ -150,6 +150,11 @@ class Exhibit:
     def case(self) -> Case:
         """What the prompts were made of."""
         return self.a.case
+
+    @property
+    def paired(self) -> bool:
+        """Whether there are two prompts."""
+        return self.b is not None and self.b.prompt is not None and self.a.prompt is not None
 
 
 class Exhibition:
@@ -183,15 +188,19 @@ class Exhibition:
         """Decide what is shown of each, so that all of it takes no more than about `budget` bytes."""
         rows = {one.id: _rows(one) for one in self._found.values()}
         needed = [one for one in self._found.values() if one.needed]
-        room = _ROOMS[-1]
+        room, sizes = _ROOMS[-1], [0]
         for room in _ROOMS:
             for one in needed:
                 one.shown = _shown(one, rows[one.id], room)
-            if _sizes(needed) <= budget:
+            sizes = [one.shown.size for one in needed if one.shown is not None]
+            if sum(sizes) <= budget:
                 break
-        while needed and _sizes(needed) > budget:
-            needed.pop().shown = Shown(())  # the command beside it shows it
-        left = budget - _sizes(needed)
+        left = budget - sum(sizes)
+        for one, size in zip(reversed(needed), reversed(sizes), strict=True):
+            if left >= 0:
+                break
+            one.shown = None  # the command beside it shows it
+            left += size
         for one in self._found.values():
             if not one.needed:
                 told = _shown(one, rows[one.id], room)
@@ -200,29 +209,26 @@ class Exhibition:
                     left -= told.size
 
 
-def _sizes(exhibits: Iterable[Exhibit]) -> int:
-    return sum(one.shown.size for one in exhibits if one.shown is not None)
+_Runs: TypeAlias = "tuple[tuple[alignment.Run, ...], tuple[alignment.Run, ...]]"
+_Aligned: TypeAlias = "Sequence[tuple[alignment.Row, _Runs]]"
 
 
-def _rows(one: Exhibit) -> tuple[alignment.Row, ...]:
+def _rows(one: Exhibit) -> _Aligned:
     prompt_a = (one.a.prompt or "")[:_WHOLE]
-    if one.b is None or one.b.prompt is None or one.a.prompt is None:
-        prompt = prompt_a or ((one.b.prompt or "")[:_WHOLE] if one.b is not None else "")
-        return tuple(
-            alignment.Row(row.role, row.message, row.a or row.b, row.a or row.b)
-            for row in alignment.aligned(prompt, prompt, one.case)
-        )
-    return alignment.aligned(prompt_a, one.b.prompt[:_WHOLE], one.case)
+    prompt_b = (one.b.prompt or "")[:_WHOLE] if one.b is not None else prompt_a
+    if not one.paired:  # what there is beside itself
+        prompt_a = prompt_b = prompt_a or prompt_b
+    return [(row, alignment.runs(row)) for row in alignment.aligned(prompt_a, prompt_b, one.case)]
 
 
-def _shown(one: Exhibit, rows: Sequence[alignment.Row], room: int) -> Shown:
+def _shown(one: Exhibit, rows: _Aligned, room: int) -> Shown:
     """The rows with at most about `room` characters of each prompt."""
     told: list[Row] = []
     left = room
-    for row in rows:
+    for row, runs in rows:
         if left <= 0 or len(told) == _MESSAGES:
             break
-        shown = _row(one, row, min(left, max(room // 3, 40)))
+        shown = _row(one, row, runs, min(left, max(room // 3, 40)))
         told.append(shown)
         left -= max(_length((*shown.both, *shown.a)), _length((*shown.both, *shown.b)))
     cut = max(
@@ -248,11 +254,11 @@ def _length(pieces: Iterable[Piece]) -> int:
     return sum(len(piece.text) for piece in pieces)
 
 
-def _row(one: Exhibit, row: alignment.Row, room: int) -> Row:
+def _row(one: Exhibit, row: alignment.Row, runs: _Runs, room: int) -> Row:
     cue = row.message == alignment.CUE
     named = "cue" if cue else row.role or "template"
     role, name = named if named in _ROLES else "other", _NAMES.get(named, named)
-    a, b = (tuple(side) for side in alignment.runs(row))
+    a, b = runs
     if not row.same:
         return Row(role, name, row.moved, a=_all(a, room), b=_all(b, room))
     if one.b is None:
