@@ -297,6 +297,18 @@ LOST: list[tuple[str, str, Request, list[tuple[str, str, str, str]]]] = [
         [("r0", "breaks", "content-parts", "a list of parts is printed as data")],
     ),
     (
+        "{{ messages[0].content }}",
+        "{% for p in messages[0].content %}{{ p.text or p.type }}{% endfor %}",
+        Request([{"role": "user", "content": [{"type": "text", "text": "See this."}]}]),
+        [("r0", "improves", "content-parts", "a list of parts is no longer printed as data")],
+    ),
+    (
+        PLAIN,
+        CALLS,
+        Request([{**USER, "content": "Oslo in rain"}, _calling(_call(arguments='{"at": "Oslo"}'))]),
+        [("r0", "improves", "tool-calls", "a tool call of the history reaches the prompt")],
+    ),
+    (
         "{% for p in messages[0].content %}{{ p.text or p.type }}{% endfor %}",
         "{% for p in messages[0].content %}{{ p.text }}{% endfor %}",
         Request([{"role": "user", "content": [{"type": "text", "text": "See this."}, {"type": "image"}]}]),

@@ -12,7 +12,7 @@ from templatelint.reading import around
 from templatelint.replay.causes import causes
 from templatelint.replay.losses import LOSSES, subject_of
 from templatelint.replay.parts import has_media, parts, without_media
-from templatelint.replay.presence import find, shows
+from templatelint.replay.presence import find
 from templatelint.replay.side import rendered
 
 if TYPE_CHECKING:
@@ -169,25 +169,22 @@ class Comparison:
     # ------------------------------------------------------------------------------ both have a prompt
 
     def _of_prompts(self, rows: Sequence[int]) -> Iterator[tuple[int, _Change]]:
-        with_b = self._b.side.reached([(self._b.rendered(row), self._parts[row]) for row in rows])
-        # with A, those alone that make a difference
-        wanted = [
-            [
-                part
-                for part in self._parts[row]
-                if told[part] is False or not shows(self._a.prompt(row) or "", part.text)
-            ]
-            for row, told in zip(rows, with_b, strict=True)
-        ]
-        with_a = self._a.side.reached([(self._a.rendered(row), own) for row, own in zip(rows, wanted, strict=True)])
+        with_a, with_b = (
+            answered.side.reached([(answered.rendered(row), self._parts[row]) for row in rows])
+            for answered in (self._a, self._b)
+        )
         for row, had, has in zip(rows, with_a, with_b, strict=True):
-            lost = [part for part in self._parts[row] if has[part] is False and had.get(part) is True]
-            gained = [part for part in self._parts[row] if had.get(part) is False and has[part] is True]
+            lost = [part for part in self._parts[row] if had[part] is True and has[part] is False]
+            gained = [part for part in self._parts[row] if had[part] is False and has[part] is True]
             for change in (*_of_parts(lost, "breaks"), *_of_parts(gained, "improves")):
                 yield row, change
-            if self._b.prints_data(row) and not self._a.prints_data(row) and not gained:
+            before, after = self._a.prints_data(row), self._b.prints_data(row)
+            if after and not before and not gained:
                 cure = LOSSES["content-parts"].cure
                 yield row, _Change("multimodal", "content-parts", "breaks", "shown", "printed", _PRINTS_DATA, cure)
+            elif before and not after and not lost:
+                said = "a list of parts is no longer printed as data"
+                yield row, _Change("multimodal", "content-parts", "improves", "printed", "shown", said)
 
     def _of_media(self, rows: Sequence[int]) -> Iterator[tuple[int, _Change]]:
         """Parts that are no text have a place in a prompt where it is another without them."""
