@@ -270,7 +270,7 @@ def test_a_hostile_template_is_shown_as_text(tmp_path: Path) -> None:
 @given(
     text=st.text(min_size=1, max_size=60).map(lambda text: f"<b \"'&{text}</script>"), verdict=st.sampled_from(VERDICTS)
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_texts_of_predictions_stay_texts(text: str, verdict: str) -> None:
     spans = (Span(known(QWEN).ref, "vllm", text, text), Span(known(GEMMA).ref, "vllm", text, text, failed=True))
     told = Prediction(

@@ -59,7 +59,7 @@ class Evidence:
         b: the same of B.
         commands: they show the whole prompts.
         exhibit: the prompts; None for requests of the user's own.
-        here: they stand here; otherwise where an earlier prediction has shown them.
+        here: they stand here; otherwise with another prediction.
     """
 
     engines: list[str]
@@ -88,12 +88,10 @@ class Predicted:
         return list(groups.items())
 
     def place(self) -> None:
-        """Show each pair of prompts where it is needed first."""
+        """Show each pair of prompts here that stands nowhere else."""
         for one in self.evidence:
             if one.exhibit is not None and not one.exhibit.placed:
                 one.exhibit.placed = one.here = True
-        for follower in self.brought:
-            follower.place()
 
 
 @dataclass

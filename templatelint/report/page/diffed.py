@@ -61,8 +61,8 @@ def write_diff(  # noqa: PLR0913, PLR0917 (what the other reports of comparisons
     sections = [comparison.section(f"c{number}", one, on) for number, one in enumerate(comparisons, 1)]
     on.exhibition.hang(room(len(row.cells) for section in sections for block in section.blocks for row in block.rows))
     for section in sections:
-        for prediction in section.predictions:
-            prediction.place()
+        for told in (*section.predictions, *(one for head in section.predictions for one in head.brought)):
+            told.place()
     return document.page(
         "diffed",
         title=_title(sections),

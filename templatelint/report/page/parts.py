@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _PAGE = 780_000  # bytes, of which what is no prompt leaves the rest to the prompts
 _CELL = 400  # bytes that a cell takes, with its share of predictions and of the commands beside them
-_LEAST = 100_000
+_LEAST = 60_000
 _TEXT = 400  # characters of a line
 _REASONS = 20
 
