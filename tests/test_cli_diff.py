@@ -47,7 +47,8 @@ def test_the_members_of_the_contract(cli: InProcess, here: Path) -> None:
     assert answer["version"] == 1
     assert {"predictions", "models", "engines", "not_run", "unreadable", "differences"} <= set(answer)
     assert [engine["name"] for engine in answer["engines"]] == list(DEFAULT_ENGINES)
-    assert answer["models"] == ["a.jinja", "b.jinja"]
+    assert [model["ref"] for model in answer["models"]] == ["a.jinja", "b.jinja"]
+    assert all({"capabilities", "contract", "dialect", "flags"} <= set(model) for model in answer["models"])
     assert answer["exit_code"] == 1
     for one in answer["predictions"]:
         assert tuple(one) == PREDICTION

@@ -282,7 +282,7 @@ def answer(found: Fleet, exit_code: int = 0) -> Any:
 def test_members() -> None:
     told = answer(made((), ()))
     assert list(told) == ["version", "models", "engines", "fleet", "not_run", "remarks", "unreadable", "exit_code"]
-    assert (told["version"], told["models"]) == (1, ["models/m0.jinja", "models/m1.jinja"])
+    assert (told["version"], [model["ref"] for model in told["models"]]) == (1, ["models/m0.jinja", "models/m1.jinja"])
     assert told["engines"] == [{"name": "vllm", "renderer": "jinja2", "version": "0.33.0", "emulated": True}]
     assert told["unreadable"] == [{"ref": "x", "message": "no such file", "help": "look"}]
     assert (told["remarks"], len(told["not_run"])) == ([{"ref": "a", "text": "b"}], 2)

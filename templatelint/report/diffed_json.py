@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from templatelint.report.inspected_json import model_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -28,9 +30,10 @@ def write(  # noqa: PLR0913 (what a run consists of)
     rows = [prediction for comparison in comparisons for prediction in comparison.predictions]
     for number, prediction in enumerate(rows):
         yield ("," if number else "") + "\n" + json.dumps(_prediction(prediction))
+    known = {side.ref: side.inspection for one in comparisons for side in (one.a, one.b)}
     run = {
         "differences": [*_differences(comparisons)],
-        "models": [*dict.fromkeys(known.ref for one in comparisons for known in (one.a, one.b))],
+        "models": [model_of(ref, inspection) for ref, inspection in known.items()],
         "engines": [
             {"name": use.name, "renderer": use.renderer, "version": use.version, "emulated": use.emulated}
             for use in engines

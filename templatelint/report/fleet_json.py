@@ -32,7 +32,7 @@ def write(  # noqa: PLR0913 (what a run consists of)
         json.dumps(
             {
                 "version": 1,
-                "models": list(fleet.refs),
+                "models": [{"ref": ref} for ref in fleet.refs],
                 "engines": [
                     {"name": use.name, "renderer": use.renderer, "version": use.version, "emulated": use.emulated}
                     for use in engines

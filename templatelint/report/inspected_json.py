@@ -46,7 +46,7 @@ def write(
     """
     yield '{"version": 1, "models": ['
     for number, (ref, inspection) in enumerate(inspected):
-        yield ("," if number else "") + "\n" + json.dumps(_model(ref, inspection))
+        yield ("," if number else "") + "\n" + json.dumps(model_of(ref, inspection))
     yield f"\n],\n{json.dumps(_run(engines, not_run, unreadable))[1:]}\n"
 
 
@@ -58,7 +58,7 @@ def write_lines(
 ) -> Iterator[str]:
     """One object a line: the models, then what they were asked with; `type` says which is which."""
     for ref, inspection in inspected:
-        yield json.dumps({"type": "model", **_model(ref, inspection)}) + "\n"
+        yield json.dumps({"type": "model", **model_of(ref, inspection)}) + "\n"
     yield json.dumps({"type": "summary", "version": 1, **_run(engines, not_run, unreadable)}) + "\n"
 
 
@@ -73,7 +73,8 @@ def _run(engines: Iterable[EngineUse], not_run: Iterable[NotRun], unreadable: It
     }
 
 
-def _model(ref: str, inspection: Inspection) -> dict[str, Any]:
+def model_of(ref: str, inspection: Inspection) -> dict[str, Any]:
+    """A model as an object of JSON."""
     model = inspection.model
     return {
         "ref": ref,
