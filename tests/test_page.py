@@ -19,6 +19,7 @@ from templatelint import diff, engines, inspection, outcomes, sources
 from templatelint.model import NotRun
 from templatelint.predictions import VERDICTS, Prediction, Span
 from templatelint.report import Remark, page
+from templatelint.report.page import scores
 from templatelint.report.page.names import short
 
 if TYPE_CHECKING:
@@ -347,3 +348,9 @@ def test_texts_stand_out_enough(scheme: str) -> None:
     for ink, ground in pairs:
         darker, lighter = sorted((_luminance(colours[ink]), _luminance(colours[ground])))
         assert (lighter + 0.05) / (darker + 0.05) >= 4.5, (ink, ground)
+
+
+def test_no_kind_of_cell_is_told_by_its_colour_alone() -> None:
+    signs = dict(re.findall(r"\.(\w+) \{ --sign: \"(.)\"; \}", STYLE))
+    assert set(signs) == set(scores.WORDS)
+    assert len(set(signs.values())) == len(set(scores.WORDS.values())) == len(signs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from templatelint.outcomes import LOADS
+from templatelint.outcomes import BY_ID, LOADS
 from templatelint.predictions import VERDICTS
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def kind_of(grade: Grade | None) -> Kind:
 
 
 def need_kind(need: str, subjects: Iterable[Subject], outcomes: Mapping[str, Outcome]) -> Kind:
-    """What becomes of a need: all of it works, some, or nothing; what larger things fail counts as failing."""
+    """What becomes of a need: all of it works, some, or nothing; what is within a thing that fails fails with it."""
     kinds = {
         _effective(subject, outcomes)
         for subject in subjects
@@ -82,7 +82,8 @@ def need_kind(need: str, subjects: Iterable[Subject], outcomes: Mapping[str, Out
 
 
 def _effective(subject: Subject, outcomes: Mapping[str, Outcome]) -> Kind:
-    lost = any(outcomes[larger].grade == "broken" for larger in subject.within)
+    larger = (one for one in subject.within if BY_ID[one].need == subject.need)
+    lost = any(outcomes[one].grade == "broken" for one in larger)
     return "broken" if lost else kind_of(outcomes[subject.id].grade)
 
 
@@ -96,4 +97,8 @@ def gravest(predictions: Sequence[Prediction], need: str) -> int | None:
 
 def name(subject: Subject) -> str:
     """What a row on the subject is called."""
-    return "the whole template" if subject.id == LOADS else subject.name.strip(", :")
+    return _NAMES.get(subject.id) or subject.name.strip(", :")
+
+
+# what reads well before a clause only
+_NAMES = {LOADS: "the whole template", "call-dialect": "dialect of tool calls", "thinking-default": "thinking unasked"}
