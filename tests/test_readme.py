@@ -25,6 +25,7 @@ UPDATE = bool(os.environ.get("TEMPLATELINT_UPDATE"))
 REAL = {
     "SmolLM3-3B.jinja": "HuggingFaceTB-SmolLM3-3B.jinja",
     "Qwen2.5-7B-Instruct.jinja": "Qwen-Qwen2.5-7B-Instruct.jinja",
+    "Llama-3.1-8B-Instruct.jinja": "meta-llama-Llama-3.1-8B-Instruct.jinja",
     "gemma-2-2b-it.jinja": "google-gemma-2-2b-it.jinja",
     "EXAONE-4.0-32B.jinja": "LGAI-EXAONE-EXAONE-4.0-32B.jinja",
     "r1-1776.jinja": "unsloth-r1-1776.jinja",
