@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from templatelint.model import Model, Observation, Request, Template
     from templatelint.replay.parts import Part
 
-# what is written the same in every form; shorter texts are part of too many others
-_PLAIN = re.compile(r"[\w ./:,-]{4,}", re.ASCII)
+# what is written the same in every form
+_PLAIN = re.compile(r"\w[\w ./:,-]*", re.ASCII)
+_LONG = 4  # characters; shorter words are part of too many others
 _AT_ONCE = 128  # requests that share a child
 _TRIES = 4  # with what follows a request that took all of the time
 
@@ -108,15 +109,28 @@ def _certain(seen: Rendered, parts: Sequence[Part]) -> Iterator[Part]:
     known: dict[str, bool] = {}
     for part in parts:
         text = part.text.strip()
-        if text in seen.template:
-            continue
         if part.telling:
-            if shows(seen.prompt, text):
+            if text not in seen.template and shows(seen.prompt, text):
                 yield part
         elif _PLAIN.fullmatch(text):
             # as often as the request holds it: none of those places is missing
             data = data or json.dumps([seen.request.messages, seen.request.tools], ensure_ascii=False)
             if text not in known:
-                known[text] = seen.prompt.count(text) >= data.count(text)
+                known[text] = not _count(text, seen.template) and _count(text, seen.prompt) >= _count(text, data)
             if known[text]:
                 yield part
+
+
+def _count(word: str, text: str) -> int:
+    """How often it stands in the text, a short one not as part of a longer word."""
+    if len(word) >= _LONG:
+        return text.count(word)
+    count, at = 0, text.find(word)
+    while at >= 0:
+        count += not _in_word(text, at - 1) and not _in_word(text, at + len(word))
+        at = text.find(word, at + 1)
+    return count
+
+
+def _in_word(text: str, at: int) -> bool:
+    return 0 <= at < len(text) and (text[at].isalnum() or text[at] == "_")
