@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from templatelint import engines, replay, sources
+from templatelint import engines, matrix, replay, sources
+from templatelint.bounded import ChildFailed
 from templatelint.model import Model, Observation, Origin, RenderError, Request, Template
 from templatelint.replay.causes import causes
 from templatelint.replay.changes import CAUSES
@@ -456,6 +457,23 @@ def test_what_nobody_knows_is_not_run_and_holds_nothing_up() -> None:
     assert (first.rule, first.ref, first.why) == ("messages", "bad", "x.jsonl:2 is not JSON")
     assert (second.rule, second.ref) == ("messages", "b")
     assert second.why.startswith("1 request not judged on transformers: ")
+
+
+def test_a_request_on_which_we_fail_keeps_no_other_from_being_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    observe = matrix.observe_requests
+
+    def failing(model: Model, engine: Any, requests: Sequence[Request]) -> Any:
+        if any(request.messages[0]["content"] == "r3" for request in requests):
+            raise ChildFailed("Traceback:\n  ...\nTypeError: no such thing")
+        return observe(model, engine, requests)
+
+    monkeypatch.setattr(matrix, "observe_requests", failing)
+    requests = [Request([SYSTEM | {"content": f"r{number}"}, USER]) for number in range(5)]
+    answer = _replayed(PLAIN, NO_SYSTEM, *requests)
+    assert [one.request for one in answer.predictions] == ["r0", "r1", "r2", "r4"]
+    assert [one.why for one in answer.not_run] == [
+        "1 request not judged on vllm: templatelint itself fails on it: TypeError: no such thing"
+    ]
 
 
 def test_many_requests_that_are_refused_alike_are_examined_together() -> None:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from templatelint import matrix
+from templatelint.bounded import ChildFailed
 from templatelint.cases import to_form
+from templatelint.model import Observation, RenderError
 from templatelint.replay.parts import marked
 from templatelint.replay.presence import shows
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from templatelint.engines import Engine
-    from templatelint.model import Model, Observation, Request, Template
+    from templatelint.model import Model, Request, Template
     from templatelint.replay.parts import Part
 
 # what is written the same in every form
@@ -63,6 +65,17 @@ class Side:
         return found
 
     def _observe(self, sent: Sequence[Request]) -> list[tuple[Template | None, Observation]]:
+        """A request on which we fail ourselves keeps no other from being judged."""
+        try:
+            return self._observe_in_time(sent)
+        except ChildFailed as failure:
+            if len(sent) > 1:
+                half = len(sent) // 2
+                return self._observe(sent[:half]) + self._observe(sent[half:])
+            last = str(failure).strip().rpartition("\n")[2]
+            return [(None, Observation(error=RenderError("unsupported", f"templatelint itself fails on it: {last}")))]
+
+    def _observe_in_time(self, sent: Sequence[Request]) -> list[tuple[Template | None, Observation]]:
         found = matrix.observe_requests(self.model, self.engine, sent)
         for _ in range(_TRIES):
             out = [row for row, (_, seen) in enumerate(found) if seen.error is not None and seen.error.out_of_budget]

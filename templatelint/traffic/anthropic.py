@@ -19,7 +19,7 @@ _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 # what Claude Code puts in front of its system text: vLLM takes it out, llama-server makes it the same every time
 _STAMP = "x-anthropic-billing-header"
 # opaque to everybody but Anthropic
-_OPAQUE = frozenset({"redacted_thinking"})
+_OPAQUE = "redacted_thinking"
 
 
 def chat_body(body: Mapping[str, Any], where: str) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -106,7 +106,7 @@ class _Conversion:
                 turn.calls.append(_call(block, at))
             elif kind == "tool_result":
                 turn.results.append(self._result(block, at))
-            elif kind not in _OPAQUE:
+            elif kind != _OPAQUE:
                 turn.parts += self._part(block, at)
         return turn.messages(role)
 

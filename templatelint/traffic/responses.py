@@ -14,7 +14,9 @@ from templatelint.traffic.json_files import wrong
 
 _BODY = 'give an OpenAI Responses body: {"input": "..."} or {"input": [{"role": "user", "content": "..."}]}'
 _WHOLE = "record the whole input of each request: what a server stored is not in it"
-_TEXTS = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
+# a tuple, not a set: what is looked for in it may be of any type
+_TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
+_OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _AUDIO = "input_audio"
 # members that mean the same in both interfaces
 _SAME = ("chat_template_kwargs", "parallel_tool_calls", "allow_media", "add_generation_prompt")
@@ -80,7 +82,7 @@ def _add(messages: list[_Message], item: Any, where: str) -> None:
         import json
 
         _add_call(messages, item, json.dumps({"input": item.get("input") or ""}, ensure_ascii=False), where)
-    elif kind in {"function_call_output", "custom_tool_call_output"}:
+    elif kind in _OUTPUTS:
         output = _content(item.get("output"), f"{where}.output")
         messages.append({"role": "tool", "tool_call_id": _text(item, "call_id", where), "content": output})
     elif kind == "reasoning":

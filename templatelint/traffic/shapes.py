@@ -25,8 +25,9 @@ _LISTED = 6  # members of what is unknown that a message names
 # what is asked where a list of tools stands alone
 _QUESTION = "Which of these tools can be of use to me?"
 
-_ITEMS = frozenset({"function_call", "function_call_output", "reasoning", "item_reference", "custom_tool_call"})
-_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"})
+# tuples, not sets: what is looked for in them may be of any type
+_ITEMS = ("function_call", "function_call_output", "reasoning", "item_reference", "custom_tool_call")
+_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document")
 # members of a body that only embeddings have
 _EMBEDDING = frozenset({"encoding_format", "dimensions", "input_type"})
 
