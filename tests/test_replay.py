@@ -40,6 +40,10 @@ def _call(number: int = 1, name: str = "look", arguments: Any = '{"at": "the har
     return {"id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
+def _tool(**members: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": "look", **members}}
+
+
 def _calling(*calls: dict[str, Any], **members: Any) -> dict[str, Any]:
     return {"role": "assistant", "content": "", "tool_calls": list(calls), **members}
 
@@ -342,6 +346,7 @@ def test_losses_that_others_bring_with_them_say_so() -> None:
     ]
 
 
+RAISES = "make the template raise"
 REFUSED: list[tuple[str, str, Request, list[tuple[str, str, str, str]]]] = [
     (PLAIN, NO_SYSTEM, Request([SYSTEM, USER]), [("r0", "breaks", "system", "system messages are refused: no system")]),
     (NO_SYSTEM, PLAIN, Request([SYSTEM, USER]), [("r0", "improves", "system", "system messages are taken")]),
@@ -371,6 +376,32 @@ REFUSED: list[tuple[str, str, Request, list[tuple[str, str, str, str]]]] = [
         [
             ("r0", "breaks", "system", "system messages are refused: chat only"),
             ("r0", "breaks", "tool-calls", "tool calls of the history are refused: chat only"),
+        ],
+    ),
+    (
+        PLAIN,
+        "{% for t in tools %}{{ 'D' + t.function.parameters.properties.at.type }}{% endfor %}" + PLAIN,
+        Request([USER], tools=[_tool(description="Looks.", parameters={"properties": {"at": {"anyOf": []}}})]),
+        [
+            (
+                "r0",
+                "breaks",
+                "tool-schemas",
+                f"schemas of tools as the client has them {RAISES}: 'dict object' has no attribute 'type'",
+            )
+        ],
+    ),
+    (
+        PLAIN,
+        "{% for t in tools %}{{ 'D' + t.function.description }}{% endfor %}" + PLAIN,
+        Request([USER], tools=[_tool(parameters={"properties": {}})]),
+        [
+            (
+                "r0",
+                "breaks",
+                "tool-schemas",
+                f'tools without a description {RAISES}: TypeError: can only concatenate str (not "NoneType") to str',
+            )
         ],
     ),
     (PLAIN, "{{ messages[0].content[9999].x }}", Request([USER]), [
@@ -539,6 +570,11 @@ CHANGED: list[tuple[str, Request, Any]] = [
     ("reasoning", Request([_calling(_call(), reasoning="x")]), lambda r: r.messages == [_calling(_call())]),
     ("text-with-calls", Request([_calling(_call(), content="x")]), lambda r: r.messages == [_calling(_call())]),
     ("tools-again", Request([_calling(_call())]), lambda r: r.tools[0]["function"]["name"] == "look"),
+    (
+        "tool-schemas",
+        Request([USER], tools=[{"function": {"name": "look"}}, LOOK]),
+        lambda r: [tool["function"]["description"] for tool in r.tools] == ["A tool.", LOOK["function"]["description"]],
+    ),
     ("consecutive-users", Request([USER, USER]), lambda r: len(r.messages) == 1),
     (
         "consecutive-assistants",

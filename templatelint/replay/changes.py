@@ -288,6 +288,47 @@ def _with_tools(request: Request) -> Request | None:
     return replace(request, tools=tools)
 
 
+def _of_functions(change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Callable[[Request], Request | None]:
+    """A change of each tool's definition by itself."""
+
+    def changed(request: Request) -> Request | None:
+        tools = []
+        for tool in request.tools or ():
+            function = tool.get("function")
+            new = change(function) if isinstance(function, Mapping) else function
+            tools.append(tool if new is function else {**tool, "function": new})
+        if all(new is old for new, old in zip(tools, request.tools or (), strict=True)):
+            return None
+        return replace(request, tools=tools)
+
+    return changed
+
+
+def _described(function: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**function, "description": "A tool."} if function.get("description") is None else function
+
+
+def _parametrised(function: Mapping[str, Any]) -> Mapping[str, Any]:
+    parameters = function.get("parameters")
+    if isinstance(parameters, Mapping) and isinstance(parameters.get("properties"), Mapping):
+        return function
+    return {**function, "parameters": {"type": "object", "properties": {}, "required": []}}
+
+
+def _complete(function: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _parametrised(_described(function))
+
+
+def _plain_schema(function: Mapping[str, Any]) -> Mapping[str, Any]:
+    """With parameters that are described strings, whatever they were."""
+    parameters = function.get("parameters")
+    properties = parameters.get("properties") if isinstance(parameters, Mapping) else None
+    names = properties if isinstance(properties, Mapping) else ()
+    plain = {name: {"type": "string", "description": "A text."} for name in names}
+    wanted = {"type": "object", "properties": plain, "required": []}
+    return function if parameters == wanted else {**_described(function), "parameters": wanted}
+
+
 def _without_tools(request: Request) -> Request | None:
     if request.tools is None:
         return None
@@ -403,6 +444,34 @@ CAUSES: tuple[Cause, ...] = (
         "tool calls of the history, without the tools,",
         "send the tools again in every request",
         _with_tools,
+    ),
+    Cause(
+        "tool-schemas",
+        "tools",
+        "tools without a description",
+        "describe each tool",
+        _of_functions(_described),
+    ),
+    Cause(
+        "tool-schemas",
+        "tools",
+        "tools without parameters",
+        'give each tool "parameters": {"type": "object", "properties": {}}',
+        _of_functions(_parametrised),
+    ),
+    Cause(
+        "tool-schemas",
+        "tools",
+        "tools without a description and parameters",
+        "describe each tool, and give it parameters",
+        _of_functions(_complete),
+    ),
+    Cause(
+        "tool-schemas",
+        "tools",
+        "schemas of tools as the client has them",
+        "give each parameter one type and a description",
+        _of_functions(_plain_schema),
     ),
     Cause(
         "consecutive-users",
