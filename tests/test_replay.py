@@ -169,7 +169,7 @@ def test_marks_are_no_part_of_each_other_nor_of_the_texts() -> None:
     assert not [mark for mark in marks for part in parts(request) if mark in part.text.lower()]
 
 
-@pytest.mark.parametrize("depth", [50, 100_000])
+@pytest.mark.parametrize("depth", [50, 900, 960, 990, 100_000])
 def test_deep_arguments_are_followed_without_recursion(depth: int) -> None:
     deep = Request([_calling(_call(arguments="[" * depth + '"the bottom of it"' + "]" * depth))])
     found = [part for part in parts(deep) if part.subject == "tool-calls"]

@@ -194,11 +194,11 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         read_recorded(tmp_path / "x.json")
 
 
-@pytest.mark.parametrize("depth", [500, 100_000])
-def test_deep_data_in_a_body_is_a_request_or_a_flaw(tmp_path: Path, depth: int) -> None:
-    deep = '{"messages": [{"role": "user", "content": "x"}], "tools": [{"a": ' + "[" * depth + "]" * depth + "}]}"
-    good, *_ = read_recorded(_write(tmp_path / "x.jsonl", BODY, deep))
-    assert good.request == REQUEST
+@pytest.mark.parametrize(("depth", "flaw"), [(150, ""), (250, "nested too deeply"), (100_000, "nested too deeply")])
+def test_deep_data_are_a_flaw(tmp_path: Path, depth: int, flaw: str) -> None:
+    deep = '{"messages": [], "tools": [{"a": ' + "[" * depth + "]" * depth + "}]}"
+    _, recorded = read_recorded(_write(tmp_path / "x.jsonl", BODY, deep))
+    assert recorded.flaw == (f"{tmp_path / 'x.jsonl'}:2 is {flaw}" if flaw else "")
 
 
 def test_an_envelope_has_no_end_to_look_for(tmp_path: Path) -> None:

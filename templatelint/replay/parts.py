@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from templatelint.traffic.json_files import is_too_deep
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -172,9 +174,10 @@ def _of_arguments(arguments: Any, path: Path) -> Iterator[tuple[Path, str]]:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return None
+    return None if is_too_deep(value) else value
 
 
 def _of_tools(tools: Sequence[Mapping[str, Any]]) -> Iterator[Part]:

@@ -11,6 +11,7 @@ from templatelint import texts
 from templatelint.errors import TemplatelintError
 from templatelint.model import Lines
 
+_DEPTH = 200  # levels; the deepest schemas of tools have ten
 BODY = 'give an OpenAI chat-completions body: {"messages": [{"role": "user", "content": "..."}]}'
 
 
@@ -39,6 +40,21 @@ def check_characters(value: object, where: str) -> None:
         raise TemplatelintError(f"{where} is nested too deeply", help=BODY) from error
     if half := texts.half_character(text):
         raise TemplatelintError(f"{where} holds {half}, half of a surrogate pair", help="write the whole character")
+
+
+def is_too_deep(value: object) -> bool:
+    """Whether JSON data are nested further than anybody means: code that recurses may not reach their ground."""
+    level: list[object] = [value]
+    for _ in range(_DEPTH):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, (Mapping, list))
+            for inner in (outer.values() if isinstance(outer, Mapping) else outer)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def parsed_file(path: str | Path, wanted: str) -> Any:

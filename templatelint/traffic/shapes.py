@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from templatelint.errors import TemplatelintError, clip
 from templatelint.model import Request
 from templatelint.traffic.chat import request_from_openai
-from templatelint.traffic.json_files import check_characters
+from templatelint.traffic.json_files import check_characters, is_too_deep
 from templatelint.traffic.tools import tools_of
 
 Kind: TypeAlias = Literal["chat", "responses", "anthropic", "tools"]
@@ -57,6 +57,8 @@ def shaped(value: Any, where: str) -> Shaped:
         TemplatelintError: it holds none that an engine could be sent.
     """
     body, name, url = _unwrapped(value)
+    if is_too_deep(body):
+        raise TemplatelintError(f"{where} is nested too deeply", help=WANTED)
     check_characters([name, body], where)
     if isinstance(body, list):
         body = _of_list(body, where)
