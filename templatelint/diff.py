@@ -139,7 +139,7 @@ def _terms(one: _Side, other: _Side) -> str:
 def with_traffic(comparison: Comparison, replay: Replay, needs: AbstractSet[str]) -> Comparison:
     """The comparison by the user's own requests, and of the canonical ones by what no request shows: the replies."""
     kept = [one for one in comparison.predictions if one.subject in _NOT_IN_REQUESTS]
-    own = [one for one in replay.predictions if one.need in needs]
+    own = [one for one in replay.predictions if one.need in needs or one.subject in _WHOLE]
     return replace(
         comparison,
         predictions=merged((*own, *kept)),
@@ -148,6 +148,8 @@ def with_traffic(comparison: Comparison, replay: Replay, needs: AbstractSet[str]
     )
 
 
+# requests of which nothing is left concern any need
+_WHOLE = frozenset({LOADS, "request"})
 # what becomes of replies, and of templates that answer nothing
 _NOT_IN_REQUESTS = frozenset(
     {LOADS, "reply-calls", "reply-parallel-calls", "call-dialect", "answers", "reply-thoughts"}

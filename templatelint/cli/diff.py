@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from templatelint.diff import Comparison, Known, Launches
     from templatelint.engines import Engine
     from templatelint.model import Model, NotRun
+    from templatelint.replay import Replay
     from templatelint.report import Setting
     from templatelint.traffic import Recorded
 
@@ -231,13 +232,30 @@ def _comparisons(session: Session, asked: _Asked, read: Read, recorded: Sequence
     for a, b, pairs in wanted:
         comparison = diff.compare(a, b, [(x.name, y.name) for x, y in pairs], asked.needs, launches)
         if recorded:
-            from templatelint import replay
-
-            own = replay.predictions(recorded, a.inspection.model, b.inspection.model, pairs)
-            comparison = diff.with_traffic(comparison, own, asked.needs)
+            comparison = diff.with_traffic(comparison, _replayed(session, recorded, comparison, pairs), asked.needs)
         found.append(comparison)
     breaks = any(comparison.breaks for comparison in found)
     return _Run(_written(session, asked, read, found, recorded, breaks=breaks), breaks)
+
+
+def _replayed(
+    session: Session, recorded: Sequence[Recorded], comparison: Comparison, pairs: Sequence[tuple[Engine, Engine]]
+) -> Replay:
+    """The user's own requests with both models, and a bar where there are many."""
+    from templatelint import replay
+    from templatelint.cli.progress import bar
+
+    done = 0
+
+    def advance(count: int) -> None:
+        nonlocal done
+        done += count
+        if progress is not None:
+            progress(done, len(recorded))
+
+    a, b = comparison.a.inspection.model, comparison.b.inspection.model
+    with bar("judging requests", quiet=session.quiet) as progress:
+        return replay.predictions(recorded, a, b, pairs, advance)
 
 
 def _written(  # noqa: PLR0913 (what a run consists of)
@@ -251,10 +269,11 @@ def _written(  # noqa: PLR0913 (what a run consists of)
 ) -> Iterator[str]:
     """The comparisons in the format that is wanted."""
     from templatelint import inspection
+    from templatelint.report import Remark
 
     uses = inspection.uses(asked.engines)
     not_run = [*_absent(session, asked), *dict.fromkeys(row for one in found for row in one.not_run)]
-    remarks = [*read.remarks()]
+    remarks = [*read.remarks(), *(Remark(one.name, text) for one in recorded for text in one.left_out)]
     if session.output_format == "json":
         from templatelint.report import diffed_json
 

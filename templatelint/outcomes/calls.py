@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from templatelint import call_syntax, inspection
-from templatelint.checks import call_id_constrained, parser_mismatch
+from templatelint.checks import call_id_constrained, parser_mismatch, tool_schema_fatal
 from templatelint.dialects.serving import parsers
 from templatelint.errors import clip
 from templatelint.outcomes.outcome import UNKNOWN, WORDS, Outcome, of_fact
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from templatelint.model import Fault
     from templatelint.view import View
 
-# Cases beside those of `inspect`: they show whether ids as the engine makes them are taken.
-CASES = call_id_constrained.CASES
+# Cases beside those of `inspect`: they show whether ids as the engine makes them are taken, and every legal schema.
+CASES = (*call_id_constrained.CASES, *tool_schema_fatal.CASES)
 _SHOWN = frozenset({"shown", "partly"})
 
 
@@ -34,6 +34,7 @@ def told(known: Inspection, engine: str, parser: str) -> Mapping[str, Outcome]:
         "arguments": of_fact("arguments", facts, _own_shape(view)) if facts.tool_calls in _SHOWN else UNKNOWN,
         "content-beside-calls": of_fact("content-beside-calls", facts, _own_gap(view)),
         "call-ids": _call_ids(view, facts),
+        "tool-schemas": _schemas(view, facts),
         "call-dialect": _dialect(known, engine),
         **_replies(known, engine, parser),
     }
@@ -47,6 +48,22 @@ def _own_shape(view: View) -> str:
 def _own_gap(view: View) -> str:
     """Servers are sent `content: null` beside calls; Python callers leave the member out."""
     return "null_content" if view.client_form == "wire" else "absent_content"
+
+
+def _schemas(view: View, facts: Capabilities) -> Outcome:
+    """Whether a template that takes tools takes every legal definition of one."""
+    if facts.tools not in _OFFERED:
+        return UNKNOWN
+    try:
+        fault = next(iter(tool_schema_fatal.check(view)), None)
+    except NoText:
+        return UNKNOWN
+    if fault is None:
+        return Outcome("works", "fine", "are taken")
+    return Outcome("broken", "raises", f"make the template raise ({fault.cause})", fault.cases[0])
+
+
+_OFFERED = frozenset({"shown", "some", "with system only"})
 
 
 def _call_ids(view: View, facts: Capabilities) -> Outcome:

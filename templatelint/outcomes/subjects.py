@@ -115,6 +115,15 @@ SUBJECTS: tuple[Subject, ...] = (
         template=True,
     ),
     Subject(
+        "tool-schemas",
+        "tools",
+        "tool definitions of other legal forms",
+        case="tools-offer",
+        marks=("tools.1.name",),
+        within=("tools",),
+        cure="give each tool a description and parameters, and each parameter one type and a description",
+    ),
+    Subject(
         "tool-calls",
         "tools",
         "tool calls of the history",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from templatelint.outcomes import BY_ID
 from templatelint.replay.parts import REASONING, has_media, without_media
 
 if TYPE_CHECKING:
@@ -368,163 +369,66 @@ def _chat_only(request: Request) -> Request | None:
     return None if (without := _without_calls(request)) is None else _without_tools(without)
 
 
-SYSTEM = Cause(
-    "system", "system", "system messages", "put the text at the start of the first user message", _without_system
-)
+def _cause(subject: str, change: Callable[[Request], Request | None], name: str = "", cure: str = "") -> Cause:
+    """A subject of `outcomes`, under the name and with the cure that it has there unless another fits better."""
+    known = BY_ID[subject]
+    return Cause(subject, known.need, name or known.name, cure or known.cure, change)
+
+
+SYSTEM = _cause("system", _without_system)
 # Those that leave most of a request as it is come first.
 CAUSES: tuple[Cause, ...] = (
-    Cause(
-        "content-beside-calls",
-        "tools",
-        "tool calls without content",
-        'send content "" beside tool calls',
-        _with_content,
-    ),
-    Cause(
+    _cause("content-beside-calls", _with_content),
+    _cause(
         "call-ids",
-        "tools",
+        _with_short_ids,
         "ids of tool calls as the client has them",
         "send ids of nine letters and digits, in calls and in results",
-        _with_short_ids,
     ),
-    Cause(
+    _cause(
         "tool-results",
-        "tools",
+        _with_result_names,
         "tool results without the function's name",
         "send the function's name with every tool result",
-        _with_result_names,
     ),
-    Cause(
-        "arguments",
-        "tools",
-        "arguments as a JSON string",
-        "send arguments as a mapping",
-        _with_arguments(_as_mapping),
-    ),
-    Cause(
-        "arguments",
-        "tools",
-        "arguments as a mapping",
-        "send arguments as a JSON string",
-        _with_arguments(_as_string),
-    ),
-    Cause("developer", "agent", "developer messages", "send them as system messages", _system_for_developer),
-    Cause(
-        "content-parts",
-        "multimodal",
-        "messages with a list of parts as content",
-        "send content as one string",
-        _strings,
-    ),
-    Cause(
-        "tool-results-parts",
-        "tools",
-        "tool results as lists of parts",
-        "send tool results as strings",
-        _string_results,
-    ),
+    _cause("arguments", _with_arguments(_as_mapping), "arguments as a JSON string", "send arguments as a mapping"),
+    _cause("arguments", _with_arguments(_as_string), "arguments as a mapping", "send arguments as a JSON string"),
+    _cause("developer", _system_for_developer),
+    _cause("content-parts", _strings, "messages with a list of parts as content"),
+    _cause("tool-results-parts", _string_results),
     Cause("media", "multimodal", "images, sounds and films", "send text only", _media),
-    Cause(
-        "reasoning",
-        "reasoning",
-        "thoughts of earlier turns",
-        "leave thoughts out of the history",
-        _without_reasoning,
-    ),
-    Cause(
-        "text-with-calls",
-        "tools",
-        "texts beside tool calls",
-        "send no text beside tool calls",
-        _calls_alone,
-    ),
-    Cause(
-        "tools-again",
-        "agent",
-        "tool calls of the history, without the tools,",
-        "send the tools again in every request",
-        _with_tools,
-    ),
-    Cause(
+    _cause("reasoning", _without_reasoning, cure="leave thoughts out of the history"),
+    _cause("text-with-calls", _calls_alone),
+    _cause("tools-again", _with_tools),
+    _cause("tool-schemas", _of_functions(_described), "tools without a description", "describe each tool"),
+    _cause(
         "tool-schemas",
-        "tools",
-        "tools without a description",
-        "describe each tool",
-        _of_functions(_described),
-    ),
-    Cause(
-        "tool-schemas",
-        "tools",
+        _of_functions(_parametrised),
         "tools without parameters",
         'give each tool "parameters": {"type": "object", "properties": {}}',
-        _of_functions(_parametrised),
     ),
-    Cause(
+    _cause(
         "tool-schemas",
-        "tools",
+        _of_functions(_complete),
         "tools without a description and parameters",
         "describe each tool, and give it parameters",
-        _of_functions(_complete),
     ),
-    Cause(
+    _cause(
         "tool-schemas",
-        "tools",
+        _of_functions(_plain_schema),
         "schemas of tools as the client has them",
         "give each parameter one type and a description",
-        _of_functions(_plain_schema),
     ),
-    Cause(
-        "consecutive-users",
-        "agent",
-        "two user messages in a row",
-        "join messages of one role before sending",
-        _joining("user"),
-    ),
-    Cause(
-        "consecutive-assistants",
-        "agent",
-        "two assistant messages in a row",
-        "join messages of one role before sending",
-        _joining("assistant"),
-    ),
-    Cause(
-        "user-after-tool",
-        "agent",
-        "user messages straight after a tool result",
-        "put an answer between the result and the message",
-        _answered,
-    ),
-    Cause(
-        "assistant-first",
-        "agent",
-        "histories that start with the assistant",
-        "put a user message before it",
-        _user_first,
-    ),
-    Cause(
-        "no-user",
-        "agent",
-        "histories without a user message",
-        "keep one user message when compacting",
-        _some_user,
-    ),
-    Cause(
-        "parallel-calls",
-        "parallel-tools",
-        "two tool calls in one turn",
-        "send `parallel_tool_calls: false`, and one call a turn in the history",
-        _one_call_a_turn,
-    ),
-    Cause(
-        "later-system",
-        "agent",
-        "later system messages",
-        "send later instructions as user messages, or add them to the first system message",
-        _one_system,
-    ),
+    _cause("consecutive-users", _joining("user")),
+    _cause("consecutive-assistants", _joining("assistant")),
+    _cause("user-after-tool", _answered),
+    _cause("assistant-first", _user_first),
+    _cause("no-user", _some_user),
+    _cause("parallel-calls", _one_call_a_turn),
+    _cause("later-system", _one_system),
     SYSTEM,
-    Cause("tools", "tools", "tool definitions", "send no tools", _without_tools),
-    Cause("tool-results", "tools", "tool results", "send results as user messages", _user_for_tool),
-    Cause("tool-calls", "tools", "tool calls of the history", "send plain chat", _without_calls),
-    Cause("tools", "tools", "tools and calls of them", "send plain chat", _chat_only),
+    _cause("tools", _without_tools, cure="send no tools, or serve it with a template of this model that takes them"),
+    _cause("tool-results", _user_for_tool),
+    _cause("tool-calls", _without_calls),
+    _cause("tools", _chat_only, "tools and calls of them"),
 )

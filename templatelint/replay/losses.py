@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from templatelint.outcomes import BY_ID
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -25,25 +27,27 @@ class Loss(NamedTuple):
     within: tuple[str, ...] = ()
 
 
-_PRINTS = "serve it with a template of this model that prints them"
-_ONE_TEXT = "send content as one string"
+def _cure(subject: str) -> str:
+    return BY_ID[subject].cure
+
+
 LOSSES: Mapping[str, Loss] = {
-    "system": Loss("system", "the system message", "put the text at the start of the first user message"),
+    "system": Loss("system", "the system message", _cure("system")),
     "later-system": Loss(
         "agent",
         "a later system message",
-        "send later instructions as user messages, or add them to the first system message",
+        _cure("later-system"),
     ),
     "developer": Loss("agent", "a developer message", "send it as a system message"),
     "user-messages": Loss("chat", "a user message", "join messages of one role before sending"),
     "assistant-messages": Loss("chat", "an answer of the history", "join messages of one role before sending"),
-    "content-parts": Loss("multimodal", "a further part of a message's content", _ONE_TEXT),
+    "content-parts": Loss("multimodal", "a further part of a message's content", _cure("content-parts")),
     "media": Loss("multimodal", "an image, sound or film", "send text only"),
-    "tools": Loss("tools", "a tool definition", _PRINTS),
+    "tools": Loss("tools", "a tool definition", _cure("tools")),
     "tool-descriptions": Loss(
         "tools", "the description of a tool", "say in the system message what the tools do", "degrades", ("tools",)
     ),
-    "tool-calls": Loss("tools", "a tool call of the history", _PRINTS, within=("tools",)),
+    "tool-calls": Loss("tools", "a tool call of the history", _cure("tool-calls"), within=("tools",)),
     "tool-call-names": Loss(
         "tools",
         "the function's name of a tool call of the history",
@@ -53,29 +57,29 @@ LOSSES: Mapping[str, Loss] = {
     "parallel-calls": Loss(
         "parallel-tools",
         "a further tool call of a turn",
-        "send `parallel_tool_calls: false`, and one call a turn in the history",
+        _cure("parallel-calls"),
         within=("tools", "tool-calls"),
     ),
     "tool-results": Loss(
         "tools",
         "a tool result",
-        "send results as user messages, or serve it with a template that takes the role tool",
+        _cure("tool-results"),
         within=("tools", "tool-calls"),
     ),
     "tool-results-parts": Loss(
-        "tools", "a further part of a tool result", "send tool results as strings", within=("tools", "tool-results")
+        "tools", "a further part of a tool result", _cure("tool-results-parts"), within=("tools", "tool-results")
     ),
     "text-with-calls": Loss(
         "tools",
         "a text beside tool calls",
-        "send no text beside tool calls that the next turns need",
+        _cure("text-with-calls"),
         "degrades",
         ("tools", "tool-calls"),
     ),
     "reasoning": Loss(
         "reasoning",
         "a thought of the running tool loop",
-        "expect no thoughts: the template has no place for them",
+        _cure("reasoning"),
     ),
 }
 

@@ -10,11 +10,12 @@ from templatelint.report import statistics
 from templatelint.report.terminal import Style, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from templatelint.model import EngineUse, NotRun, Report, Severity
     from templatelint.report import Setting
 
+_NAMED = 12
 EVERY = "*"  # a rule or reference that stands for all of them: an engine was not run at all
 _CASES = re.compile(r"(?P<why>.*) \((?P<cases>[\w.+-]+(?:, [\w.+-]+)*)\)", re.DOTALL)
 SEVERITY_STYLES: dict[Severity, Style] = {"error": "red", "warning": "yellow", "note": "blue"}
@@ -125,5 +126,10 @@ def footer(engines: Iterable[EngineUse], not_run: Iterable[NotRun]) -> str:
     reasons: dict[str, list[str]] = {}
     for row in not_run:
         reasons.setdefault(row.why, []).append(row.ref)
-    parts += [f"not run: {', '.join(names)} ({visible(why)})" for why, names in reasons.items()]
+    parts += [f"not run: {visible(_some(names))} ({visible(why)})" for why, names in reasons.items()]
     return " · ".join(parts)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

@@ -118,7 +118,7 @@ def _part(part: Any, role: str, where: str) -> Json:
         audio = _object(part.get(kind), where)
         if isinstance(audio.get("data"), str) and audio.get("format") in ("wav", "mp3"):
             return {"type": "audio_url"}
-    if kind in MEDIA and isinstance(_object(part.get(kind), where).get("url"), str):
+    if isinstance(kind, str) and kind in MEDIA and isinstance(_object(part.get(kind), where).get("url"), str):
         return {"type": kind}
     if kind == "tool_reference" and isinstance(part.get("name"), str):
         return {"type": kind, "name": part["name"]}

@@ -241,7 +241,7 @@ def _is_known(part: Any) -> bool:
     if not isinstance(part, dict):
         return False
     form = part.get("type")
-    if form in _TEXTS and isinstance(part.get(_TEXTS[form]), str):
+    if isinstance(form, str) and form in _TEXTS and isinstance(part.get(_TEXTS[form]), str):
         return True
     return (
         form in ("tool_reference", "file", *MEDIA)
