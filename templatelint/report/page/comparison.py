@@ -10,7 +10,7 @@ from templatelint.predictions import VERDICTS
 from templatelint.report.diffed import rerun
 from templatelint.report.page import scores
 from templatelint.report.page.parts import Row, cut
-from templatelint.report.page.prompts import Exhibit, Exhibition, Seen, seen
+from templatelint.report.page.prompts import Exhibit, Seen, seen
 from templatelint.report.page.scores import Cell
 
 if TYPE_CHECKING:
@@ -19,34 +19,11 @@ if TYPE_CHECKING:
     from templatelint.diff import Comparison, Known
     from templatelint.outcomes import Outcome, Subject
     from templatelint.predictions import Prediction, Span, Verdict
+    from templatelint.report.page.parts import Page
 
 _PREDICTIONS = 120  # that are shown of one comparison
 _DIFFERENCES = 60
 _SPAN = 600  # characters of a stretch
-
-
-@dataclass(frozen=True)
-class Page:
-    """What the sections of a page share.
-
-    Attributes:
-        names: reference → the name that the page calls it by.
-        subjects: what the client relies on.
-        needs: the needs that these belong to.
-        exhibition: the prompts.
-        replay: flags that a command needs to show a cell again.
-    """
-
-    names: Mapping[str, str]
-    subjects: Sequence[Subject]
-    needs: frozenset[str]
-    exhibition: Exhibition
-    replay: tuple[str, ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The needs in their order."""
-        return tuple(dict.fromkeys(subject.need for subject in self.subjects))
 
 
 @dataclass

@@ -9,7 +9,7 @@ from templatelint import outcomes
 from templatelint.predictions import VERDICTS
 from templatelint.report.page import comparison, document, scores
 from templatelint.report.page.names import short
-from templatelint.report.page.parts import Group, legend, reasons, room
+from templatelint.report.page.parts import Group, Page, legend, reasons, room
 from templatelint.report.page.prompts import Exhibition
 from templatelint.report.page.scores import Cell
 
@@ -51,10 +51,9 @@ def write_diff(  # noqa: PLR0913, PLR0917 (what the other reports of comparisons
         needs: what the client relies on: the columns of the matrix.
         replay: flags that a command needs to show a cell again.
     """
-    on = comparison.Page(
+    on = Page(
         short(ref for one in comparisons for ref in (one.a.ref, one.b.ref)),
         outcomes.subjects(frozenset(needs)),
-        frozenset(needs),
         Exhibition(),
         tuple(replay),
     )
@@ -94,7 +93,7 @@ def _title(sections: Sequence[Section]) -> tuple[str, str, str]:
     return f"{len(froms | tos)} models", "→", f"{len(sections)} comparisons"
 
 
-def _matrix(comparisons: Sequence[Comparison], sections: Sequence[Section], on: comparison.Page) -> Iterator[Group]:
+def _matrix(comparisons: Sequence[Comparison], sections: Sequence[Section], on: Page) -> Iterator[Group]:
     """The rows of each A before those of its first B."""
     shown: set[str] = set()
     for one, section in zip(comparisons, sections, strict=True):
@@ -106,7 +105,7 @@ def _matrix(comparisons: Sequence[Comparison], sections: Sequence[Section], on: 
         yield Group("B", section.name_b, section.id, rows)
 
 
-def _alone(one: Comparison, section: Section, on: comparison.Page) -> Iterator[tuple[str, list[Cell]]]:
+def _alone(one: Comparison, section: Section, on: Page) -> Iterator[tuple[str, list[Cell]]]:
     """What A does itself, on each of its engines."""
     for engine in dict.fromkeys(engine_a for engine_a, _ in one.pairs):
         told = outcomes.of(one.a.inspection, engine, outcomes.launch(one.a.inspection, engine), on.needs)

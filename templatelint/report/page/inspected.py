@@ -11,7 +11,7 @@ from templatelint.report import inspected
 from templatelint.report.diffed import rerun
 from templatelint.report.page import document, scores
 from templatelint.report.page.names import short
-from templatelint.report.page.parts import Group, Row, clipped, cut, legend, reasons, room
+from templatelint.report.page.parts import Group, Page, Row, clipped, cut, legend, reasons, room
 from templatelint.report.page.prompts import Exhibit, Exhibition, seen
 from templatelint.report.page.scores import Cell
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from templatelint.inspection import Inspection
     from templatelint.model import EngineUse, NotRun
-    from templatelint.outcomes import Outcome, Subject
+    from templatelint.outcomes import Outcome
     from templatelint.report.page.scores import Kind
 
 _LINES = 40  # of a list
@@ -70,28 +70,6 @@ def write_inspected(
         engines=engines,
         not_run=reasons(not_run),
     )
-
-
-@dataclass(frozen=True)
-class Page:
-    """What the sections of a page share.
-
-    Attributes:
-        names: reference → the name that the page calls it by.
-        subjects: what clients rely on.
-        exhibition: the prompts.
-        replay: flags that a command needs to show a cell again.
-    """
-
-    names: Mapping[str, str]
-    subjects: Sequence[Subject]
-    exhibition: Exhibition
-    replay: tuple[str, ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The needs in their order."""
-        return tuple(dict.fromkeys(subject.need for subject in self.subjects))
 
 
 @dataclass

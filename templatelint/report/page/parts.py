@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from templatelint.report.page import scores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from templatelint.model import NotRun
+    from templatelint.outcomes import Subject
+    from templatelint.report.page.prompts import Exhibition
     from templatelint.report.page.scores import Cell, Kind
 
 _PAGE = 780_000  # bytes, of which what is no prompt leaves the rest to the prompts
@@ -18,6 +20,33 @@ _CELL = 400  # bytes that a cell takes, with its share of predictions and of the
 _LEAST = 60_000
 _TEXT = 400  # characters of a line
 _REASONS = 20
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the sections of a page share.
+
+    Attributes:
+        names: reference → the name that the page calls it by.
+        subjects: what clients rely on.
+        exhibition: the prompts.
+        replay: flags that a command needs to show a cell again.
+    """
+
+    names: Mapping[str, str]
+    subjects: Sequence[Subject]
+    exhibition: Exhibition
+    replay: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The needs in their order."""
+        return tuple(dict.fromkeys(subject.need for subject in self.subjects))
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The needs that these belong to."""
+        return frozenset(self.columns)
 
 
 @dataclass(frozen=True, slots=True)
