@@ -80,6 +80,19 @@ class Comparison:
     judged: int | None = None
 
     @property
+    def blind(self) -> tuple[NotRun, ...]:
+        """The models of which nothing is known on any engine, and why."""
+        found = []
+        for at, known in enumerate((self.a, self.b)):
+            facts = {pair[at]: known.inspection.capabilities[pair[at]] for pair in self.pairs}
+            if all(
+                one.loads is None and known.inspection.views[engine].load_error is None for engine, one in facts.items()
+            ):
+                why = "; ".join(f"{engine}: {one.why}" for engine, one in facts.items() if one.why)
+                found.append(NotRun("*", known.ref, why or "it has no template"))
+        return tuple(found)
+
+    @property
     def paired(self) -> bool:
         """Whether each engine of A is that of B."""
         return all(engine_a == engine_b for engine_a, engine_b in self.pairs)
@@ -197,7 +210,7 @@ def _predicted(a: _Side, b: _Side, needs: AbstractSet[str], launches: Launches) 
         if verdict == "changes" and was.word == is_now.word:
             is_now = replace(is_now, word=f"{is_now.word} (another form)", says=f"{is_now.says}, in another form")
         cure, flags = _cure(subject, verdict, b, started_b)
-        cure = is_now.cure or cure
+        cure = is_now.cure or _possible(subject, cure, after)
         yield Prediction(
             a=a.known.ref,
             b=b.known.ref,
@@ -262,6 +275,20 @@ def _cure(subject: Subject, verdict: Verdict, b: _Side, started: Launch) -> tupl
     return "launch without these parsers", ((b.engine, " ".join(_words(started))),)
 
 
+def _possible(subject: Subject, cure: str, after: Mapping[str, Outcome]) -> str:
+    """The cure, or another where B does not do what it takes."""
+    takes, instead = _TAKES.get(subject.id, ("", ""))
+    return instead if cure and takes and after[takes].grade == "broken" else cure
+
+
+# subject → what its cure takes of a model, and the cure where that is lost
+_AT_THE_START = "put the text at the start of the first user message"
+_TAKES = {
+    "developer": ("system", _AT_THE_START),
+    "later-system": ("consecutive-users", "add them to the first system message, or to the user message behind"),
+    "tools-again": ("tool-calls", "tell of calls and results in user and assistant messages"),
+    "system-with-tools": ("system", _AT_THE_START),
+}
 # what the parsers decide that an engine is launched with
 READ_BY_PARSERS = frozenset({"reply-calls", "reply-parallel-calls", "answers", "reply-thoughts"})
 # of which a client has to know although nothing is lost

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,8 +58,8 @@ class _Flags:
 @click.command(
     cls=Command,
     examples=(
-        "templatelint diff Qwen2.5-7B-Instruct/ gemma-2-9b-it/ --engine vllm",
-        "templatelint diff chat_template.jinja --engine-a transformers --engine-b llama.cpp",
+        "templatelint diff model.gguf model/ --engine llama.cpp",
+        "templatelint diff chat_template.jinja --engine-a vllm --engine-b sglang",
     ),
 )
 @click.argument("refs", metavar="A B...", nargs=-1, required=True)
@@ -108,11 +108,13 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
     asked = _Asked(models, pairs, flags, frozenset(flags.needs or config.needs or JUDGED))
     run = _fleet(session, asked, read) if flags.fleet else _comparisons(session, asked, read, recorded)
     session.write(run.pieces)
-    return _code(read, breaks=run.breaks)
+    return _code(read, run)
 
 
-def _code(read: Read, *, breaks: bool) -> int:
-    return NO_ANSWER if read.unreadable else FINDINGS if breaks else CLEAN
+def _code(read: Read, run: _Run) -> int:
+    if read.unreadable or (run.blind and not run.breaks):
+        return NO_ANSWER
+    return FINDINGS if run.breaks else CLEAN
 
 
 def _check(flags: _Flags) -> None:
@@ -192,10 +194,17 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _Run:
-    """What the command gives: the result, and whether something needed breaks."""
+    """What the command gives.
+
+    Attributes:
+        pieces: the result.
+        breaks: something needed breaks.
+        blind: of a model nothing is known on any engine, so that nothing could break.
+    """
 
     pieces: Iterator[str]
     breaks: bool
+    blind: bool = False
 
 
 def _known(session: Session, asked: _Asked) -> list[Known]:
@@ -235,7 +244,11 @@ def _comparisons(session: Session, asked: _Asked, read: Read, recorded: Sequence
             comparison = diff.with_traffic(comparison, _replayed(session, recorded, comparison, pairs), asked.needs)
         found.append(comparison)
     breaks = any(comparison.breaks for comparison in found)
-    return _Run(_written(session, asked, read, found, recorded, breaks=breaks), breaks)
+    blind = tuple(dict.fromkeys(row for comparison in found for row in comparison.blind))
+    for row in blind:
+        session.error(f"nothing to compare: {row.ref}: {row.why}")
+    run = _Run(iter(()), breaks, blind=bool(blind))
+    return replace(run, pieces=_written(session, asked, read, found, recorded, code=_code(read, run)))
 
 
 def _replayed(
@@ -265,7 +278,7 @@ def _written(  # noqa: PLR0913 (what a run consists of)
     found: Sequence[Comparison],
     recorded: Sequence[Recorded],
     *,
-    breaks: bool,
+    code: int,
 ) -> Iterator[str]:
     """The comparisons in the format that is wanted."""
     from templatelint import inspection
@@ -277,7 +290,6 @@ def _written(  # noqa: PLR0913 (what a run consists of)
     if session.output_format == "json":
         from templatelint.report import diffed_json
 
-        code = _code(read, breaks=breaks)
         return diffed_json.write(found, uses, not_run, remarks, read.unreadable, exit_code=code)
     setting = _setting(session, asked)
     if session.output_format == "html":
@@ -315,9 +327,9 @@ def _fleet(session: Session, asked: _Asked, read: Read) -> _Run:
     if session.output_format == "json":
         from templatelint.report import fleet_json
 
-        code = _code(read, breaks=judged.breaks)
-        pieces = fleet_json.write(judged, uses, not_run, remarks, read.unreadable, exit_code=code)
-        return _Run(pieces, judged.breaks)
+        run = _Run(iter(()), judged.breaks)
+        code = _code(read, run)
+        return replace(run, pieces=fleet_json.write(judged, uses, not_run, remarks, read.unreadable, exit_code=code))
     from templatelint.report import fleet as page
 
     return _Run(page.write(judged, uses, not_run, remarks, _setting(session, asked)), judged.breaks)

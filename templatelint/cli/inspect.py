@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     cls=Command,
     examples=(
         "templatelint inspect chat_template.jinja",
-        "templatelint inspect model.gguf --engine llama.cpp --output-format json",
-        "templatelint inspect a/chat_template.jinja b/model.gguf --output-format html -o facts.html",
+        "templatelint inspect model.gguf model/ --output-format html -o facts.html",
     ),
 )
 @click.argument("refs", metavar="REF...", nargs=-1, required=True)
