@@ -84,12 +84,11 @@ class Comparison:
         """The models of which nothing is known on any engine, and why."""
         found = []
         for at, known in enumerate((self.a, self.b)):
-            facts = {pair[at]: known.inspection.capabilities[pair[at]] for pair in self.pairs}
-            if all(
-                one.loads is None and known.inspection.views[engine].load_error is None for engine, one in facts.items()
-            ):
+            sides = [_Side(known, pair[at]) for pair in self.pairs]
+            if all(side.outcomes(Launch(), frozenset())[LOADS].grade is None for side in sides):
+                facts = {side.engine: known.inspection.capabilities[side.engine] for side in sides}
                 why = "; ".join(f"{engine}: {one.why}" for engine, one in facts.items() if one.why)
-                found.append(NotRun("*", known.ref, why or "it has no template"))
+                found.append(NotRun("*", known.ref, why))
         return tuple(found)
 
     @property

@@ -42,10 +42,15 @@ _MAY_ADD_BOS = frozenset({"llama.cpp", "ollama", "lmstudio", "mistral.rs"})
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """Which templates an engine takes for plain chat and for requests with tools, by name; None for none."""
+    """Which templates an engine takes for plain chat and for requests with tools, by name; None for none.
+
+    Attributes:
+        refused: why the engine refuses plain chat for want of a template; empty where it does not.
+    """
 
     chat: str | None
     tools: str | None
+    refused: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +201,10 @@ def _none(model: Model) -> Template:
 
 
 def _serving(model: Model, engine: Engine) -> Serving:
-    chat, tools = (_of(engine.choose(model, cases.get(case_id).request)) for case_id in (_CHAT, _TOOLS))
-    return Serving(chat.name if chat else None, tools.name if tools else None)
+    chosen = engine.choose(model, cases.get(_CHAT).request)
+    refused = chosen.message if isinstance(chosen, RenderError) and chosen.kind != "unsupported" else ""
+    chat, tools = _of(chosen), _of(engine.choose(model, cases.get(_TOOLS).request))
+    return Serving(chat.name if chat else None, tools.name if tools else None, refused)
 
 
 # ------------------------------------------------------------------------------------------------ the cells

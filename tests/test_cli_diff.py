@@ -229,3 +229,27 @@ def test_what_is_shown_is_safe(cli: InProcess, here: Path, form: str) -> None:
     assert "\u202e" not in ran.out
     if form == "html":
         assert "<script>alert" not in ran.out
+
+
+def test_models_of_which_nothing_is_known_are_no_answer(cli: InProcess, here: Path) -> None:
+    model = here / "gpt-oss"
+    model.mkdir()
+    (model / "chat_template.jinja").write_text(CHATML)
+    (model / "config.json").write_text('{"model_type": "gpt_oss"}')
+    (model / "tokenizer_config.json").write_text("{}")
+    ran = cli("diff", "gpt-oss", "a.jinja", "--engine", "vllm")
+    assert ran.code == 2
+    assert "nothing could be compared" in ran.out
+    assert "error: nothing to compare: gpt-oss: vllm: " in ran.err
+    assert _json(cli, "gpt-oss", "a.jinja", "--engine", "vllm")["exit_code"] == 2
+    assert cli("diff", "gpt-oss", "b.jinja").code in {0, 1}
+
+
+def test_a_model_without_a_template_breaks_chat_where_one_is_needed(cli: InProcess, here: Path) -> None:
+    model = here / "bare"
+    model.mkdir()
+    (model / "tokenizer_config.json").write_text("{}")
+    ran = cli("diff", "a.jinja", "bare")
+    assert ran.code == 1
+    assert "breaks[chat] the template is missing" in ran.out
+    assert cli("diff", "bare", "a.jinja").code == 0

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from templatelint.capabilities import Capabilities
     from templatelint.engines import Engine
     from templatelint.inspection import Inspection
     from templatelint.model import Card, Model
@@ -91,7 +90,7 @@ def of(known: Inspection, engine: str, started: Launch, needs: AbstractSet[str] 
         needs: those of them that rules tell of are told too.
     """
     facts, view = known.capabilities[engine], known.views[engine]
-    loads = _loads(facts, view)
+    loads = _loads(known, engine)
     ruled = rules(needs)
     if loads.grade != "works":
         return {subject.id: loads for subject in (*SUBJECTS, *map(of_rule, ruled))}
@@ -155,21 +154,22 @@ def _by_rule(card: Card, view: View) -> Outcome:
     return Outcome("works", "fine", "fine")
 
 
-def _loads(facts: Capabilities, view: View) -> Outcome:
+def _loads(known: Inspection, engine: str) -> Outcome:
     """Whether the template answers anything at all; one that has no end does not."""
-    error = view.load_error
+    facts, error = known.capabilities[engine], known.views[engine].load_error
+    said = facts.errors.get(CHAT, "")
+    found = UNKNOWN if facts.loads is None else Outcome("works", "loads", "loads")
     if error is not None and error.out_of_budget:
-        return _endless(error.message)
-    if facts.loads is None:
-        return UNKNOWN
-    if not facts.loads:
-        return Outcome("broken", "does not load", f"does not load: {clip(facts.why, WORDS)}")
-    if facts.prompts is False:
-        said = facts.errors.get(CHAT, "")
-        if facts.chat == "over budget":
-            return _endless(said)
-        return Outcome("broken", "refuses", f"refuses every request: {clip(said, WORDS)}")
-    return Outcome("works", "loads", "loads")
+        found = _endless(error.message)
+    elif refused := known.serving[engine].refused:
+        found = Outcome("broken", "missing", f"is missing: {clip(refused, WORDS)}")
+    elif facts.loads is False:
+        found = Outcome("broken", "does not load", f"does not load: {clip(facts.why, WORDS)}")
+    elif facts.prompts is False and facts.chat == "over budget":
+        found = _endless(said)
+    elif facts.prompts is False:
+        found = Outcome("broken", "refuses", f"refuses every request: {clip(said, WORDS)}")
+    return found
 
 
 def _endless(said: str) -> Outcome:

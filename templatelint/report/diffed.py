@@ -28,6 +28,7 @@ _COUNTED: dict[Verdict, str] = {
 }
 _LOSSES = frozenset({"breaks", "degrades"})
 _EXCERPT = 110  # characters of a prompt
+_BROUGHT = 6  # things that are lost with a larger one
 _NAMED = 4  # requests of the user's own
 
 
@@ -115,8 +116,10 @@ def _loss(
     if len({(span.text, span.failed) for span in spans}) > 1:
         yield from (f"{sign}{letter}: {_shown(span)}\n" for letter, span in zip("AB", spans, strict=False))
     if brought:
-        names = dict.fromkeys(BY_ID[one.subject].name for one in brought if one.subject in BY_ID)
-        yield from _hanging(sign, f"brings with it: {', '.join(names)}", setting)
+        names = list(dict.fromkeys(BY_ID[one.subject].name for one in brought if one.subject in BY_ID))
+        more = f" and {len(names) - _BROUGHT} more" if len(names) > _BROUGHT and not setting.verbose else ""
+        shown = names if setting.verbose else names[:_BROUGHT]
+        yield from _hanging(sign, f"brings with it: {', '.join(shown)}{more}", setting)
     if spans and not requests:
         yield f"{sign}see it: {paint(visible(rerun(spans[-1], setting.replay)), 'bold')}\n"
     if prediction.remedy:
@@ -180,8 +183,15 @@ def _verdict(predictions: Sequence[Prediction], comparison: Comparison, setting:
     alone = [one for one in predictions if not one.follows]
     counts = [(verdict, sum(one.verdict == verdict for one in alone)) for verdict in VERDICTS]
     told = [paint(counted(count, _COUNTED[verdict]), VERDICT_STYLES[verdict]) for verdict, count in counts if count]
-    line = ", ".join(told) if told else paint("what works with A works with B", "green")
+    line = ", ".join(told) if told else _nothing(comparison, setting)
     if comparison.judged is None:
         return line
     broken = {one.request for one in comparison.predictions if one.request and one.verdict == "breaks"}
     return f"{line} · {len(broken)} of {counted(comparison.judged, 'request')} break"
+
+
+def _nothing(comparison: Comparison, setting: Setting) -> str:
+    """What is said where nothing is predicted."""
+    if comparison.blind:
+        return setting.paint("nothing could be compared", "yellow")
+    return setting.paint("what works with A works with B", "green")
