@@ -16,7 +16,7 @@ _BASIC, _HISTORY, _LOOP = "chat-basic", "reasoning-history", "reasoning-loop"
 _FIELDS = {"reasoning_content": "", "reasoning": "+reasoning", "thinking": "+thinking"}
 _LONGEST = ("kept", "last-turn", "dropped")
 # template variable → values that turn thinking on and off, as templates of 2026-11 read them
-_SWITCHES: Mapping[str, tuple[tuple[str, str], ...]] = {
+SWITCHES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "enable_thinking": (("true", "false"),),
     "thinking": (("true", "false"),),
     "reasoning": (("true", "false"),),
@@ -41,7 +41,7 @@ def cases(text: str) -> Iterator[str]:
     yield from (_BASIC, _HISTORY, _LOOP)
     if any(name in text for name in _FIELDS):  # engines may give it under other names than it came
         yield from (case_id + variant for variant in _FIELDS.values() for case_id in (_HISTORY, _LOOP))
-    for name, pairs in _SWITCHES.items():
+    for name, pairs in SWITCHES.items():
         if name in text:
             yield from (_with(name, value) for pair in pairs for value in pair)
     if _EFFORT in text:
@@ -104,7 +104,7 @@ def _switch(cells: Cells) -> dict[str, Any]:
         return {}
     working = {
         name: (on, off)
-        for name, pairs in _SWITCHES.items()
+        for name, pairs in SWITCHES.items()
         for on, off in pairs
         if _differ(cells, _with(name, on), _with(name, off))
     }
