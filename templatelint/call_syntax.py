@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from templatelint import accommodation, cases, engines, matrix
 from templatelint.model import RenderError
-from templatelint.reading import THOUGHT, has, positions, region, stretch
+from templatelint.reading import THOUGHT, has, named_thought, positions, region, stretch
 from templatelint.view import NoText, View
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ def _cue(view: View) -> str | None:
 
 
 def _reasoning(view: View) -> ReasoningMarks | None:
-    """The marks that the cue opens, or those that the history shows around a thought."""
+    """The marks that the cue opens, those that the history shows around a thought, or those of the system text."""
     cue = _cue(view) or ""
     for start, end in THOUGHT:
         at = cue.rfind(start)
@@ -283,7 +283,17 @@ def _reasoning(view: View) -> ReasoningMarks | None:
         found = next(((start, end) for start, end in THOUGHT if before.endswith(start) and end in behind), None)
         if found is not None:
             return ReasoningMarks(*found)
-    return None
+    return _told_to_write(view)
+
+
+def _told_to_write(view: View) -> ReasoningMarks | None:
+    """The marks that the template tells the model of in front of what the user says, where nobody else says a word."""
+    if not view.renders(_BASIC):
+        return None
+    prompt = view.prompt(_BASIC)
+    user = stretch(prompt, view.case(_BASIC), "user.1")
+    named = named_thought(prompt[: user.start]) if user is not None else None
+    return ReasoningMarks(*named) if named is not None else None
 
 
 def _written_marks(view: View, dialect: str) -> ReasoningMarks | None:

@@ -9,7 +9,7 @@ from templatelint import outcomes
 from templatelint.alignment import excerpt
 from templatelint.differences import Difference, differences
 from templatelint.model import NotRun
-from templatelint.outcomes import BY_ID, CHAT, GRADES, LOADS, SUBJECTS, Launch
+from templatelint.outcomes import BY_ID, CHAT, GRADES, LOADS, SUBJECTS, Launch, Outcome
 from templatelint.predictions import Prediction, Span, Verdict, merged
 from templatelint.reading import around, positions
 from templatelint.view import NoText
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from templatelint.inspection import Inspection
     from templatelint.model import Case
-    from templatelint.outcomes import Outcome, Subject
+    from templatelint.outcomes import Subject
     from templatelint.replay import Replay
 
 # engine → how it is told to render with another template than the model's
@@ -69,6 +69,7 @@ class Comparison:
         differences: engine of B → what differs besides and loses nothing.
         not_run: engines of which not everything is known, and why.
         judged: how many of the user's own requests were judged; None where none were given.
+        failing: how many others A refuses too.
     """
 
     a: Known
@@ -78,6 +79,7 @@ class Comparison:
     differences: Mapping[str, tuple[Difference, ...]]
     not_run: tuple[NotRun, ...] = ()
     judged: int | None = None
+    failing: int = 0
 
     @property
     def blind(self) -> tuple[NotRun, ...]:
@@ -150,13 +152,15 @@ def _terms(one: _Side, other: _Side) -> str:
 
 def with_traffic(comparison: Comparison, replay: Replay, needs: AbstractSet[str]) -> Comparison:
     """The comparison by the user's own requests, and of the canonical ones by what no request shows: the replies."""
-    kept = [one for one in comparison.predictions if one.subject in _NOT_IN_REQUESTS]
+    untold = _NOT_IN_REQUESTS if replay.switching == replay.judged else _NOT_IN_REQUESTS | _UNSAID
+    kept = [one for one in comparison.predictions if one.subject in untold]
     own = [one for one in replay.predictions if one.need in needs or one.subject in _WHOLE]
     return replace(
         comparison,
         predictions=merged((*own, *kept)),
         not_run=(*comparison.not_run, *replay.not_run),
         judged=replay.judged,
+        failing=replay.failing,
     )
 
 
@@ -166,6 +170,8 @@ _WHOLE = frozenset({LOADS, "request"})
 _NOT_IN_REQUESTS = frozenset(
     {LOADS, "reply-calls", "reply-parallel-calls", "call-dialect", "answers", "reply-thoughts"}
 )
+# what holds for requests that say nothing of it
+_UNSAID = frozenset({"thinking-default"})
 
 
 def _gaps(known: Known, engines: Iterable[str]) -> Iterator[NotRun]:
@@ -197,10 +203,13 @@ def _predicted(a: _Side, b: _Side, needs: AbstractSet[str], launches: Launches) 
     anew = launches.relaunched or a.engine != b.engine
     started_b = _started(b, launches) if anew else started_a
     before, after = a.outcomes(started_a, needs), b.outcomes(started_b, needs)
+    if a.engine in launches.calls:
+        before = _trusted(before)
     relied = outcomes.subjects(needs)
     verdicts = {
         subject.id: _verdict(subject, before[subject.id], after[subject.id]) for subject in (*SUBJECTS, *relied)
     }
+    told = {subject.id: verdicts[subject.id] for subject in relied}
     for subject in relied:
         verdict = verdicts[subject.id]
         if verdict is None:
@@ -223,13 +232,19 @@ def _predicted(a: _Side, b: _Side, needs: AbstractSet[str], launches: Launches) 
             help=cure,
             launch=flags,
             evidence=_spans(a, b, subject, was, is_now),
-            follows=_larger(subject, verdict, verdicts),
+            follows=_larger(subject, verdict, told),
         )
 
 
 def _started(side: _Side, launches: Launches) -> Launch:
     named = launches.calls.get(side.engine)
     return side.fitting._replace(calls=named) if named else side.fitting
+
+
+def _trusted(told: Mapping[str, Outcome]) -> Mapping[str, Outcome]:
+    """Where no prompt shows how a model writes calls, the parser that its user names reads them."""
+    silent = told["reply-calls"].grade is None and told["tools"].grade in {"works", "degraded"}
+    return {**told, "reply-calls": Outcome("works", "read", "are read back")} if silent else told
 
 
 def _verdict(subject: Subject, before: Outcome, after: Outcome) -> Verdict | None:
@@ -244,12 +259,12 @@ def _verdict(subject: Subject, before: Outcome, after: Outcome) -> Verdict | Non
     return "changes" if after.grade == "works" and not same else None
 
 
-def _larger(subject: Subject, verdict: Verdict, verdicts: Mapping[str, Verdict | None]) -> str:
-    """The larger loss that brings this one with it."""
+def _larger(subject: Subject, verdict: Verdict, told: Mapping[str, Verdict | None]) -> str:
+    """The larger loss that brings this one with it, of those that are told themselves."""
     if subject.id == LOADS:
         return ""
     within = (LOADS, *(() if subject.id == CHAT else (CHAT,)), *subject.within)
-    return next((larger for larger in within if verdicts[larger] in _BRINGS[verdict]), "")
+    return next((larger for larger in within if told.get(larger) in _BRINGS[verdict]), "")
 
 
 # verdict → those of a larger subject that it may follow from
@@ -265,13 +280,27 @@ def _cure(subject: Subject, verdict: Verdict, b: _Side, started: Launch) -> tupl
     """What the user can do, and the flags of the engine that it takes."""
     if verdict == "improves" or (verdict == "changes" and subject.id not in _TOLD_OF):
         return "", ()
-    if subject.id not in READ_BY_PARSERS or b.fitting == started:
+    if subject.id not in READ_BY_PARSERS:
         flags = OVERRIDE.get(b.engine) if subject.template else None
         return subject.cure, ((b.engine, flags),) if flags else ()
-    known = b.known.inspection.flags.get(b.engine)
-    if known is not None and known.arguments:
-        return "launch with the parsers that fit", ((b.engine, " ".join(known.arguments)),)
-    return "launch without these parsers", ((b.engine, " ".join(_words(started))),)
+    return _cure_of_parsers(subject, b, started)
+
+
+def _cure_of_parsers(subject: Subject, b: _Side, started: Launch) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """The flags that mend it; where none do, what the client has to do, and without which parser."""
+    fitting = b.fitting
+    if fitting != started and b.outcomes(fitting, frozenset())[subject.id].grade == "works":
+        known = b.known.inspection.flags.get(b.engine)
+        own = known.arguments if known is not None else ()
+        if own:
+            return "launch with the parsers that fit", ((b.engine, " ".join(own)),)
+        return "launch without these parsers", ((b.engine, " ".join(_words(started))),)
+    calls = subject.id in _OF_CALLS
+    running = Launch(calls=started.calls) if calls else Launch(thoughts=started.thoughts)
+    without = ((b.engine, f"without {' '.join(_words(running))}"),) if any(running) else ()
+    if calls and b.engine in _WANTS_PARSER:
+        return f'{subject.cure}, of requests with `tool_choice: "none"`: no parser gets them back', without
+    return f"{subject.cure}: no parser gets them back" if calls else subject.cure, without
 
 
 def _possible(subject: Subject, cure: str, after: Mapping[str, Outcome]) -> str:
@@ -290,6 +319,9 @@ _TAKES = {
 }
 # what the parsers decide that an engine is launched with
 READ_BY_PARSERS = frozenset({"reply-calls", "reply-parallel-calls", "answers", "reply-thoughts"})
+_OF_CALLS = frozenset({"reply-calls", "reply-parallel-calls"})
+# engines that answer requests with tools only with a parser of calls, unless these forbid calls
+_WANTS_PARSER = frozenset({"vllm"})
 # of which a client has to know although nothing is lost
 _TOLD_OF = frozenset({"call-dialect", "thinking-default"})
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from templatelint import accommodation, bounded, call_syntax, capabilities, cases, engines, matrix
+from templatelint.capabilities.replying import replying
 from templatelint.contract import contract
 from templatelint.engines.read_back import ReadsBack
 from templatelint.model import EngineUse, NotRun, Origin, RenderError, Template
@@ -147,7 +148,7 @@ def inspect(
         own,
         contract(found),
         syntax,
-        _flags(model, syntax, found, own, elsewhere),
+        _flags(views, syntax, found, own, elsewhere),
         elsewhere,
         views,
     )
@@ -165,7 +166,7 @@ def _elsewhere(model: Model, syntax: Mapping[str, CallSyntax]) -> Mapping[str, C
 
 
 def _flags(
-    model: Model,
+    views: Mapping[str, View],
     syntax: Mapping[str, CallSyntax],
     found: Mapping[str, Capabilities],
     own: Mapping[str, OwnFacts],
@@ -174,7 +175,6 @@ def _flags(
     """How to launch each engine; those of which nothing is known are left out."""
     from templatelint.dialects.serving.flags import Known, flags
 
-    source = "\n".join(template.source for template in model.templates)
     told = {}
     witnesses = (*syntax.values(), *elsewhere.values())
     told_by = next((seen for seen in witnesses if seen.dialect is not None), None)
@@ -185,7 +185,9 @@ def _flags(
         unread = UNREAD.get(own[engine].read_back, "") if engine in own else ""
         # a model writes calls as it learned to, whichever engine shows them to it
         calling = told_by if told_by is not None and found[engine].loads and not spoken.rendered else spoken
-        known = Known(calling.calls, source, switch, unread)
+        source = "\n".join(template.source for template in views[engine].model.templates)
+        told_nothing = replying(found[engine], spoken.reasoning, views[engine])
+        known = Known(calling.calls, source, switch, unread, told_nothing)
         advice = flags(engine, calling.dialect, spoken.reasoning, parser, known)
         if advice is not None and advice.text:
             told[engine] = advice

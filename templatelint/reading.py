@@ -31,6 +31,15 @@ THOUGHT = (
 )
 
 
+def named_thought(text: str) -> tuple[str, str] | None:
+    """The first of the pairs of marks that the text names, as where a system text tells the model how to think."""
+    for start, end in THOUGHT:
+        at = text.find(start)
+        if at >= 0 and text.find(end, at) >= 0:
+            return start, end
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Stretch:
     """A text of the case as it stands in a prompt: `prompt[start:end]`."""

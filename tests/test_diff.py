@@ -20,6 +20,13 @@ R1_QWEN = "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B"
 HERMES3 = "NousResearch-Hermes-3-Llama-3.1-8B"
 NEMO = "mistralai-Mistral-Nemo-Instruct-2407"
 SMALL32 = "Mistral-Small-3.2-24B-Instruct-2506"
+GEMMA4 = "google-gemma-4-31B-it"
+GLM41V = "zai-org-GLM-4.1V-9B-Thinking"
+KIMI_K2 = "moonshotai-Kimi-K2"
+LLAMA4 = "trl-internal-testing-tiny-Llama4ForCausalLM"
+OPENPIPE = "OpenPipe-Llama-3.1-8B-Instruct"
+MINISTRAL, MINISTRAL_14B = "mistralai-Ministral-3-8B-Instruct-2512", "mistralai-Ministral-3-14B-Reasoning-2512"
+STRINGS = "--chat-template-content-format string"
 ALL = " ".join(DEFAULT_ENGINES)
 ON_ITSELF = tuple((name, name) for name in DEFAULT_ENGINES)
 
@@ -47,7 +54,7 @@ ROWS = (
     Row(QWEN25, LLAMA31, "breaks", "reply-calls", "vllm sglang", "llama3-json", "llama3_json"),
     Row(QWEN25, LLAMA31, "degrades", "text-with-calls", ALL, "never reach the model"),
     Row(QWEN25, R1_QWEN, "breaks", "tools", ALL, "never reach the model"),
-    Row(QWEN25, R1_QWEN, "degrades", "answers", "vllm sglang", "<think>", "--reasoning-parser deepseek_r1"),
+    Row(QWEN25, QWEN3, "degrades", "answers", "vllm sglang", "between <think> … </think>", "--reasoning-parser qwen3"),
     Row(QWEN25, R1_QWEN, "breaks", "later-system", ALL, "replace the first one"),
     Row(LLAMA31, HERMES3, "breaks", "tools", ALL, "never reach the model", "vllm, sglang: --chat-template FILE"),
     Row(NEMO, SMALL32, "changes", "system", ALL, "turn of their own"),
@@ -55,6 +62,14 @@ ROWS = (
     Row(NEMO, SMALL32, "breaks", "reply-calls", "vllm", "[CALL_ID]"),
     Row(QWEN3, QWEN25, "breaks", "reasoning", ALL, "never reach the model"),
     Row(QWEN3, QWEN25, "breaks", "answers", "vllm sglang", "no content", "--tool-call-parser hermes"),
+    Row(QWEN3, QWEN3_CODER, "degrades", "argument-values", ALL, "'True'", "Python literals"),
+    Row(QWEN3, GEMMA4, "degrades", "argument-values", "transformers vllm sglang", "'None'"),
+    # strings that an engine hands over as lists
+    Row(QWEN3, GEMMA4, "breaks", "system", "vllm", "printed as data", STRINGS),
+    Row(LLAMA31, LLAMA4, "breaks", "texts-with-tools", "vllm", "printed as data", STRINGS),
+    Row(LLAMA31, OPENPIPE, "breaks", "string-content", "vllm", "printed as data", STRINGS),
+    Row(QWEN3, GLM41V, "breaks", "earlier-turns", "vllm", "printed as data", STRINGS),
+    Row(QWEN3, KIMI_K2, "degrades", "text-with-calls", "vllm", "printed as data", STRINGS),
 )
 PAIRS = tuple(dict.fromkeys((row.a, row.b) for row in ROWS))
 
@@ -129,7 +144,15 @@ def test_relaunched_with_parsers_of_its_own_nothing_of_the_launch_breaks() -> No
     subjects = {
         one.subject for one in compared(QWEN25, QWEN3_CODER, relaunched=True).predictions if one.need == "tools"
     }
-    assert subjects == {"call-dialect"}
+    assert subjects == {"call-dialect", "argument-values"}
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "engine"), [(MINISTRAL, MINISTRAL_14B, "transformers"), (LLAMA31, LLAMA4, "vllm")]
+)
+def test_only_what_one_of_both_prints_as_data_is_another_fate(a: str, b: str, engine: str) -> None:
+    on = compared(a, b, ((engine, engine),))
+    assert not [one for one in on.predictions if one.subject == "tool-results-parts" and one.verdict == "breaks"]
 
 
 def test_a_parser_that_the_user_names_is_that_of_both() -> None:

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from templatelint import call_syntax, inspection
-from templatelint.checks import call_id_constrained, parser_mismatch, tool_schema_fatal
+from templatelint.checks import call_id_constrained, parser_mismatch, python_repr_leaks, tool_schema_fatal
 from templatelint.dialects.serving import parsers
 from templatelint.errors import clip
-from templatelint.outcomes.outcome import UNKNOWN, WORDS, Outcome, of_fact
+from templatelint.outcomes.outcome import UNKNOWN, WORDS, Grade, Outcome, of_fact
 from templatelint.reading import positions
 from templatelint.view import NoText
 
@@ -22,8 +22,12 @@ if TYPE_CHECKING:
     from templatelint.model import Fault
     from templatelint.view import View
 
-# Cases beside those of `inspect`: they show whether ids as the engine makes them are taken, and every legal schema.
-CASES = (*call_id_constrained.CASES, *tool_schema_fatal.CASES)
+# Cases beside those of `inspect`: they show whether ids as the engine makes them are taken, every legal schema, and
+# arguments of every type.
+_NULL, _EMPTY = "tool-call", "tool-call-empty"
+_TYPES = "tool-arguments-types"
+_FILLED = f"{_TYPES}+empty"
+CASES = (*call_id_constrained.CASES, *tool_schema_fatal.CASES, *python_repr_leaks.CASES, _FILLED)
 _SHOWN = frozenset({"shown", "partly"})
 
 
@@ -32,6 +36,7 @@ def told(known: Inspection, engine: str, parser: str) -> Mapping[str, Outcome]:
     view, facts = known.views[engine], known.capabilities[engine]
     return {
         "arguments": of_fact("arguments", facts, _own_shape(view)) if facts.tool_calls in _SHOWN else UNKNOWN,
+        "argument-values": _values(view, facts),
         "content-beside-calls": of_fact("content-beside-calls", facts, _own_gap(view)),
         "call-ids": _call_ids(view, facts),
         "tool-schemas": _schemas(view, facts),
@@ -43,6 +48,26 @@ def told(known: Inspection, engine: str, parser: str) -> Mapping[str, Outcome]:
 def _own_shape(view: View) -> str:
     """The fact that tells of arguments in the shape that clients of the engine send."""
     return "string_arguments" if view.client_form == "wire" else "object_arguments"
+
+
+def _values(view: View, facts: Capabilities) -> Outcome:
+    """Whether arguments that are no strings are written as JSON writes them, or as the dialect does."""
+    if facts.tool_calls not in _SHOWN:
+        return UNKNOWN
+    if not view.renders(_TYPES) and view.renders(_FILLED):  # calls without content are another subject's business
+        filled = {_NULL: view.case(_EMPTY).id, _TYPES: view.case(_FILLED).id}
+        view = replace(view, adapted={**view.adapted, **filled})
+    if not view.renders(_TYPES) or not view.renders(_NULL):
+        return UNKNOWN
+    fault = next((fault for fault in python_repr_leaks.check(view) if fault.cause in _PYTHON), None)
+    if fault is None:
+        return Outcome("works", "fine", "are written as in JSON or in the dialect", view.case(_TYPES).id)
+    grade: Grade = "degraded" if fault.impact == "degrades" else "broken"
+    said = f"are written as Python writes them: {clip(fault.message, WORDS)}"
+    return Outcome(grade, "python", said, fault.cases[0])
+
+
+_PYTHON = frozenset({"value", "arguments"})
 
 
 def _own_gap(view: View) -> str:
@@ -103,6 +128,12 @@ def _replies(known: Inspection, engine: str, parser: str) -> Mapping[str, Outcom
     view, facts = known.views[engine], known.capabilities[engine]
     if facts.tool_calls not in _SHOWN:
         return {"reply-calls": UNKNOWN, "reply-parallel-calls": UNKNOWN}
+    if view.engine in parsers.LAUNCHED and not parser:
+        none = _NONE_RUNS[view.engine]
+        return {
+            "reply-calls": none,
+            "reply-parallel-calls": none if facts.parallel_tool_calls == "shown" else UNKNOWN,
+        }
     try:
         faults = list(parser_mismatch.check(replace(view, parser=parser)))
     except NoText:
@@ -124,17 +155,26 @@ def _replies(known: Inspection, engine: str, parser: str) -> Mapping[str, Outcom
 
 
 def _foreign(engine: str, parser: str, dialect: str | None) -> Outcome | None:
-    """What a parser makes of a dialect that it is not for; None where it is."""
-    if not parser or dialect is None or engine not in parsers.LAUNCHED:
+    """What a parser makes of a dialect that it is not for, None where it is."""
+    if dialect is None or engine not in parsers.LAUNCHED:
         return None
     known = parsers.named(engine, parser)
     if dialect in known.dialects:
         return None
+    if known.others == "fails":
+        return Outcome("broken", "fail", f"do not come, the request fails: {parser} is for {known.dialects[0]} alone")
     if dialect in known.unstreamed:
         return Outcome("degraded", "unstreamed", "are read only where they are not streamed")
     return Outcome(
         "broken", "in the text", f"stay in the text: a parser for {known.dialects[0]} does not read {dialect}"
     )
+
+
+# vLLM answers requests that leave the choice of tools to the model only where it has a parser
+_NONE_RUNS = {
+    "vllm": Outcome("broken", "refused", "do not come: without a tool-call parser, requests with tools get an error"),
+    "sglang": Outcome("broken", "in the text", "stay in the text: no tool-call parser runs"),
+}
 
 
 def _found_out(read_back: str) -> Outcome:

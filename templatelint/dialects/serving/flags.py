@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from templatelint.dialects.serving.parsers import for_dialect, for_reasoning, load
+from templatelint.dialects.serving.replies import contents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from templatelint.dialects.serving.parsers import Marks, Parsers
+    from templatelint.dialects.serving.replies import Replying
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +48,14 @@ class Known:
         switch: its variable that turns thinking on and off; empty where it has none, None where that is not known.
         unread: what becomes of the calls as it writes them, on an engine that chooses by the template, in a clause;
             empty where they come back.
+        replying: how the model replies where a request says nothing of thinking; None where that is not known.
     """
 
     calls: str = ""
     source: str = ""
     switch: str | None = None
     unread: str = ""
+    replying: Replying | None = None
 
 
 _NOTHING = Known()
@@ -124,7 +128,8 @@ def _reasoning_parsers(engine: str, replies: _Replies) -> tuple[str, ...]:
     marks = replies.reasoning
     if marks is None:
         return ()
-    return for_reasoning(engine, marks, dialect=replies.dialect, switch=replies.known.switch)
+    known = replies.known
+    return for_reasoning(engine, marks, dialect=replies.dialect, switch=known.switch, replying=known.replying)
 
 
 def _missing(parsers: Parsers, replies: _Replies, call_parser: str | None, thought_parser: str | None) -> Iterator[str]:
@@ -132,7 +137,9 @@ def _missing(parsers: Parsers, replies: _Replies, call_parser: str | None, thoug
         yield f"no tool-call parser of {parsers.title} {parsers.version} reads {replies.dialect}"
     if replies.reasoning is not None and thought_parser is None:
         marks = f"{replies.reasoning.start.strip()} … {replies.reasoning.end.strip()}"
-        yield f"no reasoning parser of {parsers.title} {parsers.version} reads {marks}"
+        known = for_reasoning(parsers.engine, replies.reasoning, dialect=replies.dialect)
+        beside = " and leaves answers without thoughts in the content" if known else ""
+        yield f"no reasoning parser of {parsers.title} {parsers.version} reads {marks}{beside}"
 
 
 def _lost(parsers: Parsers, replies: _Replies, call_parser: str | None) -> Iterator[str]:
@@ -157,6 +164,8 @@ def _remarks(parsers: Parsers, replies: _Replies, call_parser: str | None, thoug
         yield from _needed(thought_parser, thoughts.vocabulary, ())
         if thoughts.note:
             yield f"{thought_parser}: {thoughts.note}"
+        if replies.known.replying and "empty" in contents(parsers.engine, thoughts, replies.known.replying):
+            yield f"{thought_parser}: a reply without {thoughts.end} has no content, all of it is taken for thoughts"
 
 
 def _needed(name: str, vocabulary: tuple[str, ...], needs: tuple[str, ...]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
@@ -26,6 +26,18 @@ def inferred(engine: str, source: str, vocabulary: Collection[str] = frozenset()
     """
     infer = _ENGINES.get(engine)
     return None if infer is None else infer(_Template(source, vocabulary))
+
+
+@lru_cache(maxsize=16)  # asked once for each parser
+def thinking(source: str) -> str | None:
+    """How SGLang takes a template to turn thinking on: `on` or `off` by default, `always`, or one family's own way.
+
+    None where it finds nothing: its parsers' own defaults hold then.
+    """
+    found = _Template(source).thinking
+    if found is None:
+        return None
+    return "always" if found.always else found.special or ("on" if found.on else "off")
 
 
 @dataclass(frozen=True)

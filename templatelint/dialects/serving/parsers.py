@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from templatelint.dialects import NAMES
+from templatelint.dialects.serving.replies import contents, fits
 from templatelint.errors import TemplatelintError, clip
 from templatelint.nearest import unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from templatelint.dialects.serving.replies import Replying
 
 T = TypeVar("T")
 ENGINES: tuple[str, ...] = ("vllm", "sglang", "mlx-lm")
@@ -88,10 +91,12 @@ class ToolParser:
         needs: what else it takes, in clauses.
         form: a regular expression that is found in the calls of models for which the engine's advice names it, rather
             than another one that reads them as well.
+        others: `fails` where requests with tools fail for models that it is not made for.
     """
 
     name: str
     dialects: tuple[str, ...]
+    others: Literal["", "fails"] = ""
     unstreamed: tuple[str, ...] = ()
     same_as: str = ""
     replaced_by: str = ""
@@ -124,7 +129,13 @@ class ReasoningParser:
         opened: where the opening mark may stand: in the `reply`, in the `prompt`, in `either`.
         bare: what a reply without marks is taken for: `thoughts` or `answer`.
         switch: the template variable that tells it whether to expect thoughts; empty where none does.
+        also: another variable that does the same.
         default: whether it expects them without the variable.
+        idle: without the variable, it leaves all in the answer, marks included.
+        heeds_prompt: where the prompt closes its marks, it takes a reply without marks for the answer.
+        frame: the mark before the answer, without which it leaves all in it, marks included; empty where it wants none.
+        alone: what the engine reads off the template does not count for it.
+        others: what becomes of the replies of models that it is not made for; empty where that depends on the reply.
         vocabulary: tokens without which the engine does not start with it.
         dialects: the dialects of tool calls of the models that it is made for.
         same_as: the parser whose other name this is.
@@ -139,7 +150,13 @@ class ReasoningParser:
     opened: Literal["reply", "prompt", "either"]
     bare: Literal["thoughts", "answer"]
     switch: str = ""
+    also: str = ""
     default: bool = True
+    idle: bool = False
+    heeds_prompt: bool = False
+    frame: str = ""
+    alone: bool = False
+    others: Literal["", "fails", "empty"] = ""
     vocabulary: tuple[str, ...] = ()
     dialects: tuple[str, ...] = ()
     same_as: str = ""
@@ -277,13 +294,19 @@ def for_dialect(engine: str, dialect: str, text: str = "") -> tuple[str, ...]:
 
 
 def for_reasoning(
-    engine: str, marks: Marks, *, dialect: str | None = None, switch: str | None = None
+    engine: str,
+    marks: Marks,
+    *,
+    dialect: str | None = None,
+    switch: str | None = None,
+    replying: Replying | None = None,
 ) -> tuple[str, ...]:
     """The names of the parsers that split thoughts off by these marks, best first.
 
-    One that is made for the models of the dialect is best. Then comes one that follows the template's switch: where
-    thinking is off, it takes the reply for the answer. Where the switch is not known, it is one that takes a reply
-    without marks for thoughts if the prompt opens them, and one that can be told if the model itself opens them.
+    None of them leaves ordinary answers without content. Of the others, one that is made for the models of the dialect
+    is best. Then comes one that follows the template's switch: where thinking is off, it takes the reply for the
+    answer. Where the switch is not known, it is one that takes a reply without marks for thoughts if the prompt opens
+    them, and one that can be told if the model itself opens them.
 
     Args:
         engine: an engine's id.
@@ -291,31 +314,32 @@ def for_reasoning(
         dialect: the dialect of the tool calls, where there is one.
         switch: the template variable that turns thinking on and off; empty where there is none, None where it is not
             known.
+        replying: how the model replies where a request says nothing of thinking; None where that is not asked.
     """
-    start, end = marks.start.strip(), marks.end.strip()
-    fitting = [
-        parser
+    fitting = {
+        parser: () if replying is None else contents(engine, parser, replying)
         for parser in load(engine).reasoning.values()
-        if parser.splits
-        and (parser.start.strip(), parser.end.strip()) == (start, end)
-        and parser.opened in {"prompt" if marks.opened else "reply", "either"}
-    ]
+        if parser.splits and fits(parser, marks) and parser.opened in {"prompt" if marks.opened else "reply", "either"}
+    }
     told = bool(switch) if switch is not None else not marks.opened
 
     def rank(parser: ReasoningParser) -> tuple[bool, ...]:
-        follows = parser.switch == switch
+        follows = bool(switch) and switch in {parser.switch, parser.also}
         return (
+            fitting[parser][-1:] not in {(), ("clean",)},
             dialect not in parser.dialects,
             bool(switch) and not follows,
+            "empty" in fitting[parser],
             parser.name not in _GENERAL,
             not (parser.default or follows),
             bool(parser.switch) != told,
             bool(parser.same_as),
         )
 
-    return tuple(parser.name for parser in sorted(fitting, key=rank))
+    return tuple(parser.name for parser in sorted(fitting, key=rank) if fitting[parser] not in _USELESS)
 
 
+_USELESS = (("empty",), ("fails",))
 # made for one family, and used for every model that writes <think>
 _GENERAL = frozenset(("deepseek_r1", "deepseek-r1", "qwen3", "deepseek_v3", "deepseek-v3"))
 
