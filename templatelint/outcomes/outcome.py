@@ -75,6 +75,7 @@ _OF_ONE: Mapping[tuple[str, str], tuple[Grade | None, str]] = {
     ("text-with-calls", "dropped"): ("degraded", "never reach the model"),
     ("content-parts", "first only"): ("broken", "are cut after the first part"),
     ("content-parts-elsewhere", "first only"): ("broken", "are cut after the first part"),
+    ("text-with-calls", "printed"): ("degraded", "are printed as data"),
     ("tool-results-parts", "first only"): ("degraded", "are cut after the first part"),
     ("reasoning", "kept"): ("works", "are kept in every turn"),
 }

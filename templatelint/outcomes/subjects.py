@@ -52,6 +52,8 @@ class Subject(NamedTuple):
 
 _CALL = ("call.1.name", "call.1.value")
 _NO_TOOLS = ("tools", "tool-calls")
+# words of the fact `tools` with which definitions reach the model, beside a system message at least
+OFFERED = frozenset({"shown", "some", "with system only"})
 _THINKS = ("reasoning",)
 
 SUBJECTS: tuple[Subject, ...] = (
@@ -73,7 +75,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "earlier turns",
         case="chat-turns",
         marks=("user.1", "assistant.1", "user.2"),
-        within=(CHAT,),
+        within=(CHAT, "string-content"),
         cure="put what counts of the history into the last user message",
     ),
     Subject(
@@ -124,6 +126,15 @@ SUBJECTS: tuple[Subject, ...] = (
         cure="give each tool a description and parameters, and each parameter one type and a description",
     ),
     Subject(
+        "texts-with-tools",
+        "tools",
+        "texts of users beside tools",
+        case="tools-offer",
+        marks=("user.1",),
+        within=("string-content", "tools"),
+        cure="serve it with a template of this model that prints them",
+    ),
+    Subject(
         "tool-calls",
         "tools",
         "tool calls of the history",
@@ -164,6 +175,15 @@ SUBJECTS: tuple[Subject, ...] = (
         cure="a client that reads calls itself has to read these (`templatelint parse`)",
     ),
     Subject("arguments", "tools", "arguments of tool calls", case="tool-call-empty", marks=_CALL, within=_NO_TOOLS),
+    Subject(
+        "argument-values",
+        "tools",
+        "arguments that are no strings",
+        case="tool-arguments-types",
+        marks=_CALL,
+        within=(*_NO_TOOLS, "arguments"),
+        cure="read arguments of replies as Python literals too: models copy what they see",
+    ),
     Subject(
         "content-beside-calls",
         "tools",
