@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING
 
 from templatelint import outcomes
-from templatelint.alignment import excerpt
+from templatelint.alignment import CUE, excerpt
 from templatelint.differences import Difference, differences
 from templatelint.model import NotRun
 from templatelint.outcomes import BY_ID, CHAT, GRADES, LOADS, SUBJECTS, Launch, Outcome
@@ -68,6 +69,7 @@ class Comparison:
         predictions: gravest first; without those of needs that do not count.
         differences: engine of B → what differs besides and loses nothing.
         not_run: engines of which not everything is known, and why.
+        needs: what the client relies on.
         judged: how many of the user's own requests were judged; None where none were given.
         failing: how many others A refuses too.
     """
@@ -80,10 +82,13 @@ class Comparison:
     not_run: tuple[NotRun, ...] = ()
     judged: int | None = None
     failing: int = 0
+    needs: frozenset[str] = frozenset(outcomes.JUDGED)
 
     @property
     def blind(self) -> tuple[NotRun, ...]:
-        """The models of which nothing is known on any engine, and why."""
+        """The models of which nothing is known on any engine, and why; needs where nothing tells of any."""
+        if not outcomes.subjects(self.needs):
+            return tuple(_untold(self.needs))
         found = []
         for at, known in enumerate((self.a, self.b)):
             sides = [_Side(known, pair[at]) for pair in self.pairs]
@@ -128,8 +133,12 @@ def compare(
     order = {subject.id: at for at, subject in enumerate(outcomes.subjects(needs))}
     found.sort(key=lambda prediction: order[prediction.subject])
     gaps = (gap for at, side in enumerate((a, b)) for gap in _gaps(side, [pair[at] for pair in pairs]))
-    untold = (NotRun("*", need, "no check tells of this need yet") for need in outcomes.untold(needs))
-    return Comparison(a, b, tuple(pairs), merged(found), beside, (*gaps, *untold))
+    not_run = (*gaps, *_untold(needs))
+    return Comparison(a, b, tuple(pairs), merged(found), beside, not_run, needs=frozenset(needs))
+
+
+def _untold(needs: AbstractSet[str]) -> Iterator[NotRun]:
+    return (NotRun("*", need, "no check tells of this need yet") for need in outcomes.untold(needs))
 
 
 def _told_to_users(a: _Side, b: _Side) -> Iterator[Difference]:
@@ -218,6 +227,8 @@ def _predicted(a: _Side, b: _Side, needs: AbstractSet[str], launches: Launches) 
         if verdict == "changes" and was.word == is_now.word:
             is_now = replace(is_now, word=f"{is_now.word} (another form)", says=f"{is_now.says}, in another form")
         cure, flags = _cure(subject, verdict, b, started_b)
+        if after[LOADS].grade == "broken":
+            cure, flags = "serve it with another template", _override(b.engine)
         cure = is_now.cure or _possible(subject, cure, after)
         yield Prediction(
             a=a.known.ref,
@@ -281,9 +292,13 @@ def _cure(subject: Subject, verdict: Verdict, b: _Side, started: Launch) -> tupl
     if verdict == "improves" or (verdict == "changes" and subject.id not in _TOLD_OF):
         return "", ()
     if subject.id not in READ_BY_PARSERS:
-        flags = OVERRIDE.get(b.engine) if subject.template else None
-        return subject.cure, ((b.engine, flags),) if flags else ()
+        return subject.cure, _override(b.engine) if subject.template else ()
     return _cure_of_parsers(subject, b, started)
+
+
+def _override(engine: str) -> tuple[tuple[str, str], ...]:
+    """The flag with which an engine is given another template."""
+    return ((engine, OVERRIDE[engine]),) if engine in OVERRIDE else ()
 
 
 def _cure_of_parsers(subject: Subject, b: _Side, started: Launch) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -334,20 +349,36 @@ def _words(started: Launch) -> Iterator[str]:
 
 
 def _spans(a: _Side, b: _Side, subject: Subject, was: Outcome, is_now: Outcome) -> tuple[Span, Span]:
-    """What both prompts show of the subject, in the case in which it fares worse."""
-    stem = (is_now.case or was.case or subject.case).split("+")[0]
-    return tuple(_span(side, subject, _cell(side, own, stem)) for side, own in ((a, was), (b, is_now)))  # type: ignore[return-value]
+    """What both prompts show of the subject: in the case in which it fares worse, or in another that tells them apart."""
+    # a switch that is sent shows more than none
+    cases = (was.case if _SENT in was.case else "", is_now.case, was.case, subject.case, *subject.cases)
+    ids = list(dict.fromkeys(filter(None, cases)))
+    wider = () if subject.id in READ_BY_PARSERS else ((*subject.marks, CUE), ())
+    both = []
+    for marks, case_id in product((subject.marks, *wider), ids):
+        span_a, span_b = (_span(side, marks, _cell(side, own, case_id)) for side, own in ((a, was), (b, is_now)))
+        both.append((span_a, span_b))
+        if (span_a.text, span_a.failed) != (span_b.text, span_b.failed):
+            return span_a, span_b
+    return both[0]
 
 
-def _cell(side: _Side, own: Outcome, stem: str) -> str:
-    """The id of the side's cell of that case."""
+_SENT = "="  # in the id of a case with a template variable
+
+
+def _cell(side: _Side, own: Outcome, case_id: str) -> str:
+    """The id of the side's cell of that case, in the variant in which its template is judged."""
     view = side.known.inspection.views[side.engine]
+    stem, *variants = case_id.split("+")
+    sent = "+".join((stem, *(variant for variant in variants if _SENT in variant)))
+    if sent != stem and sent in view.matrix.cases:
+        return view.case(sent).id
     if own.case.split("+")[0] == stem or stem not in view.matrix.cases:
         return own.case or stem
     return view.case(stem).id
 
 
-def _span(side: _Side, subject: Subject, case_id: str) -> Span:
+def _span(side: _Side, marks: Sequence[str], case_id: str) -> Span:
     """What the prompt of a cell shows of the subject."""
     view = side.known.inspection.views[side.engine]
     if view.load_error is not None:
@@ -360,13 +391,17 @@ def _span(side: _Side, subject: Subject, case_id: str) -> Span:
         said = observation.error.message if observation.error else ""
         return Span(side.known.ref, side.engine, case_id, said, failed=True)
     case = view.matrix.cases[case_id]
-    return Span(side.known.ref, side.engine, case_id, _excerpt(observation.prompt, case, subject.marks))
+    return Span(side.known.ref, side.engine, case_id, _excerpt(observation.prompt, case, marks))
 
 
 def _excerpt(prompt: str, case: Case, marks: Sequence[str]) -> str:
-    """The stretch that shows the texts; of tool definitions, which are long, what stands round the first text."""
-    if any(mark.startswith("tools.") for mark in marks):
-        at = next((found[0] for mark in marks if (found := positions(prompt, case.marks[mark]))), None)
+    """The stretch that shows the texts; inside tool definitions and calls, which are long, what stands round one."""
+    if any(mark.startswith("tools.") or mark.count(".") > _INSIDE for mark in marks):
+        places = (positions(prompt, case.marks[mark]) for mark in marks if mark in case.marks)
+        at = next((found[0] for found in places if found), None)
         if at is not None:
             return around(prompt, at, 60, 60)
     return excerpt(prompt, case, marks)
+
+
+_INSIDE = 2  # full stops in the mark of a member of a call that is not its first

@@ -8,6 +8,7 @@ import pytest
 from program import CHATML, DEAF
 
 from templatelint.engines import DEFAULT_ENGINES
+from templatelint.model import NEEDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,6 +117,15 @@ def test_further_models_are_compared_with_the_first(cli: InProcess, here: Path) 
     }
 
 
+@pytest.mark.parametrize("need", NEEDS)
+def test_exit_1_is_told_with_a_break_whatever_is_needed(cli: InProcess, here: Path, need: str) -> None:
+    (here / "wrong.jinja").write_text("{% if %}")
+    for other in ("b.jinja", "strict.jinja", "wrong.jinja"):
+        ran = cli("diff", "a.jinja", other, *TWO, "--needs", need)
+        assert (ran.code == 1) == ("breaks[" in ran.out), ran.out
+        assert (ran.code == 2) == ("nothing could be compared" in ran.out) == (need == "training")
+
+
 def test_symmetric_compares_back(cli: InProcess, here: Path) -> None:
     del here
     answer = _json(cli, "strict.jinja", "a.jinja", *TWO)
@@ -134,7 +144,7 @@ def test_work_without_end_breaks_chat(cli: InProcess, here: Path) -> None:
     (here / "slow.jinja").write_text(loop + CHATML)
     ran = cli("diff", "a.jinja", "slow.jinja", "--engine", "transformers")
     assert ran.code == 1
-    assert "breaks[chat] the template is at work on every request without end: more than" in ran.out
+    assert "breaks[chat] the template takes more than it may on every request: more than" in ran.out
 
 
 def test_what_cannot_be_told_is_said(cli: InProcess, here: Path) -> None:

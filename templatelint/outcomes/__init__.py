@@ -67,7 +67,7 @@ def observed(model: Model, asked: Sequence[Engine], needs: AbstractSet[str] = fr
     """What is known of a model, with the cells that outcomes need beside those of `inspect`."""
     read_back = partial(call_syntax.shows_call_of, call_syntax.ROUND_TRIPS)
     ruled = (case_id for card in rules(needs) for case_id in checks.load(card.name).CASES)
-    return inspection.inspect(model, asked, (*calls.CASES, *ruled), read_back)
+    return inspection.inspect(model, asked, (*calls.CASES, *thoughts.CASES, *ruled), read_back)
 
 
 def launch(known: Inspection, engine: str) -> Launch:
@@ -100,6 +100,8 @@ def of(known: Inspection, engine: str, started: Launch, needs: AbstractSet[str] 
         **calls.told(known, engine, started.calls),
         **thoughts.told(known, engine, started.thoughts),
     }
+    if refused := known.serving[engine].refused:
+        told[CHAT] = Outcome("broken", "refused", f"are refused: {clip(refused, WORDS)}")
     placed = {
         subject.id: _placed(subject, told[subject.id] if subject.id in told else of_fact(subject.id, facts), view)
         for subject in SUBJECTS
@@ -147,7 +149,9 @@ def _by_rule(card: Card, view: View) -> Outcome:
         return UNKNOWN
     for fault in faults:
         impact = fault.impact or card.impact
-        if impact != "informs":
+        # what befalls tool calls and results is told of these
+        elsewhere = card.need == CHAT and any("tool" in case_id for case_id in fault.cases[:1])
+        if impact != "informs" and not elsewhere:
             grade: Grade = "broken" if impact == "breaks" else "degraded"
             case_id = fault.cases[0] if fault.cases else ""
             return Outcome(grade, card.name, fault.message, case_id, cure=fault.help)
@@ -161,7 +165,7 @@ def _loads(known: Inspection, engine: str) -> Outcome:
     found = UNKNOWN if facts.loads is None else Outcome("works", "loads", "loads")
     if error is not None and error.out_of_budget:
         found = _endless(error.message)
-    elif refused := known.serving[engine].refused:
+    elif (refused := known.serving[engine].refused) and known.serving[engine].tools is None:
         found = Outcome("broken", "missing", f"is missing: {clip(refused, WORDS)}")
     elif facts.loads is False:
         found = Outcome("broken", "does not load", f"does not load: {clip(facts.why, WORDS)}")
@@ -173,7 +177,7 @@ def _loads(known: Inspection, engine: str) -> Outcome:
 
 
 def _endless(said: str) -> Outcome:
-    return Outcome("broken", "over budget", f"is at work on every request without end: {clip(said, WORDS)}")
+    return Outcome("broken", "over budget", f"takes more than it may on every request: {clip(said, WORDS)}")
 
 
 def needs_of(outcomes: Mapping[str, Outcome]) -> Mapping[str, Grade | None]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 # The needs that facts of single conversations tell nothing of.
 _ELSEWHERE = frozenset({"prefix-cache", "training"})
 JUDGED = tuple(need for need in NEEDS if need not in _ELSEWHERE)
+# Rules that find in prompts of plain chat what no word of a capability says.
+_OF_CHAT = ("leading-mark", "message-order-changed", "turn-unterminated", "generation-prompt-missing")
 # The parts of a template's whole answer that lack together where it does not load, or refuses every request.
 LOADS, CHAT, EARLIER = "template", "chat", "earlier-turns"
 
@@ -180,7 +182,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "tools",
         "arguments that are no strings",
         case="tool-arguments-types",
-        marks=_CALL,
+        marks=("call.1.key.6",),
         within=(*_NO_TOOLS, "arguments"),
         cure="read arguments of replies as Python literals too: models copy what they see",
     ),
@@ -249,6 +251,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "reasoning-loop",
         ("reasoning.1", "reasoning.2"),
         cure="expect no thoughts: the template has no place for any",
+        cases=("reasoning-history",),
     ),
     Subject(
         "reasoning-field",
@@ -263,7 +266,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "reasoning",
         "switches of thinking",
         case="chat-basic",
-        marks=("user.1",),
+        marks=("cue",),
         within=_THINKS,
         cure="send none: what it says has no effect",
     ),
@@ -395,9 +398,14 @@ def subjects(needs: AbstractSet[str]) -> tuple[Subject, ...]:
 
 
 def rules(needs: AbstractSet[str]) -> list[Card]:
-    """The rules that tell of needs of which no capability does."""
+    """The rules that tell of what no capability does: whole needs, and how prompts of plain chat begin and end."""
     told = needs & _ELSEWHERE
-    return [card for card in cards.all_cards().values() if card.need in told and card.name in checks.names()]
+    names = _OF_CHAT if CHAT in needs else ()
+    return [
+        card
+        for card in cards.all_cards().values()
+        if card.name in checks.names() and (card.need in told or card.name in names)
+    ]
 
 
 def untold(needs: AbstractSet[str]) -> list[str]:
