@@ -13,6 +13,7 @@ from templatelint.replay import serving
 from templatelint.replay.comparison import Comparison
 from templatelint.replay.parts import parts
 from templatelint.replay.side import Side, rendered
+from templatelint.replay.variables import has_switch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,12 +45,16 @@ class Replay:
         not_run: requests that were not judged, and why.
         judged: how many requests were, on at least one pair of engines.
         equal: how many of those are the same as one before.
+        failing: how many others both models refuse: nothing is said of them.
+        switching: how many of those judged say anything of thinking.
     """
 
     predictions: tuple[Prediction, ...]
     not_run: tuple[NotRun, ...]
     judged: int
     equal: int = 0
+    failing: int = 0
+    switching: int = 0
 
 
 def fates(model: Model, engine: Engine, requests: Sequence[Request]) -> list[tuple[Observation, tuple[Fate, ...]]]:
@@ -103,6 +108,7 @@ def predictions(
     found: list[Prediction] = []
     unknown: Counter[tuple[str, str]] = Counter()
     judged: set[int] = set()
+    failing: set[int] = set()
     for start in range(0, len(distinct), _AT_ONCE):
         some = distinct[start : start + _AT_ONCE]
         for engine_a, engine_b in pairs:
@@ -112,7 +118,7 @@ def predictions(
                 if why := comparison.unknown.get(row):
                     unknown[engine_b.name, why] += len(called[start + row])
                 else:
-                    judged.add(start + row)
+                    (failing if row in comparison.failing else judged).add(start + row)
             for row, prediction in comparison.predictions():
                 found += [_named(prediction, name) for name in called[start + row]]
         advance(sum(len(same) for same in called[start : start + len(some)]))
@@ -121,8 +127,9 @@ def predictions(
         NotRun("messages", b.ref, f"{count} {'request' if count == 1 else 'requests'} not judged on {engine}: {why}")
         for (engine, why), count in unknown.items()
     ]
-    total = sum(len(called[row]) for row in judged)
-    return Replay(merged(found), tuple(not_run), total, total - len(judged))
+    switching = {row for row in judged if (own := distinct[row].request) is not None and has_switch(own)}
+    total, refused, saying = (sum(len(called[row]) for row in rows) for rows in (judged, failing - judged, switching))
+    return Replay(merged(found), tuple(not_run), total, total - len(judged), refused, saying)
 
 
 def _key(recorded: Recorded) -> str:

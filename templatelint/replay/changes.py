@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from templatelint.outcomes import BY_ID
-from templatelint.replay.parts import REASONING, has_media, without_media
+from templatelint.replay.parts import REASONING, WITHOUT_MEDIA, has_media, without_media
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -150,6 +150,14 @@ def _as_mapping(arguments: Any) -> Any:
     return read if isinstance(read, dict) else arguments
 
 
+def _some(arguments: Any) -> Any:
+    return "{}" if arguments is None or (isinstance(arguments, str) and not arguments.strip()) else arguments
+
+
+def _an_object(arguments: Any) -> Any:
+    return arguments if isinstance(_as_mapping(arguments), Mapping) else "{}"
+
+
 def _as_string(arguments: Any) -> Any:
     return json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, Mapping) else arguments
 
@@ -161,13 +169,24 @@ def _system_for_developer(message: _Message) -> _Message:
 
 @_of_all
 def _one_system(messages: Sequence[_Message]) -> list[_Message]:
-    return [message for index, message in enumerate(messages) if not index or not _is(message, "system", "developer")]
+    """With the texts of later ones in the first message, which is one where there is none yet."""
+    later = [message for message in messages[1:] if _is(message, "system", "developer")]
+    if not later:
+        return list(messages)
+    first, others = messages[0], [message for message in messages[1:] if not _is(message, "system", "developer")]
+    if not _is(first, "system", "developer"):
+        first, others = {"role": later[0].get("role")}, [first, *others]
+    else:
+        later = [first, *later]
+    return [{**first, "content": "\n".join(_text(message.get("content")) for message in later)}, *others]
 
 
 @_of_messages
 def _strings(message: _Message) -> _Message:
     content = message.get("content")
-    return {**message, "content": _text(content)} if isinstance(content, list) and not _is(message, "tool") else message
+    if not isinstance(content, list) or _is(message, "tool") or has_media(message):
+        return message
+    return {**message, "content": _text(content)}
 
 
 @_of_messages
@@ -215,7 +234,7 @@ def _without_reasoning(message: _Message) -> _Message:
 
 
 def _media(request: Request) -> Request | None:
-    if not has_media(request):
+    if not any(map(has_media, request.messages)):
         return None
     return _strings(without_media(request)) or without_media(request)
 
@@ -375,7 +394,6 @@ def _cause(subject: str, change: Callable[[Request], Request | None], name: str 
     return Cause(subject, known.need, name or known.name, cure or known.cure, change)
 
 
-SYSTEM = _cause("system", _without_system)
 # Those that leave most of a request as it is come first.
 CAUSES: tuple[Cause, ...] = (
     _cause("content-beside-calls", _with_content),
@@ -391,12 +409,24 @@ CAUSES: tuple[Cause, ...] = (
         "tool results without the function's name",
         "send the function's name with every tool result",
     ),
+    _cause(
+        "arguments",
+        _with_arguments(_some),
+        "tool calls with empty arguments",
+        'send arguments "{}" where a call has none',
+    ),
+    _cause(
+        "arguments",
+        _with_arguments(_an_object),
+        "arguments that are no JSON object",
+        "send arguments as a JSON object",
+    ),
     _cause("arguments", _with_arguments(_as_mapping), "arguments as a JSON string", "send arguments as a mapping"),
     _cause("arguments", _with_arguments(_as_string), "arguments as a mapping", "send arguments as a JSON string"),
     _cause("developer", _system_for_developer),
     _cause("content-parts", _strings, "messages with a list of parts as content"),
     _cause("tool-results-parts", _string_results),
-    Cause("media", "multimodal", "images, sounds and films", "send text only", _media),
+    Cause("media", "multimodal", "images, sounds and films", WITHOUT_MEDIA, _media),
     _cause("reasoning", _without_reasoning, cure="leave thoughts out of the history"),
     _cause("text-with-calls", _calls_alone),
     _cause("tools-again", _with_tools),
@@ -419,16 +449,18 @@ CAUSES: tuple[Cause, ...] = (
         "schemas of tools as the client has them",
         "give each parameter one type and a description",
     ),
+    _cause("later-system", _one_system, cure="put their texts into the first message, a system message"),
     _cause("consecutive-users", _joining("user")),
     _cause("consecutive-assistants", _joining("assistant")),
     _cause("user-after-tool", _answered),
     _cause("assistant-first", _user_first),
     _cause("no-user", _some_user),
     _cause("parallel-calls", _one_call_a_turn),
-    _cause("later-system", _one_system),
-    SYSTEM,
+    _cause("system", _without_system),
     _cause("tools", _without_tools, cure="send no tools, or serve it with a template of this model that takes them"),
     _cause("tool-results", _user_for_tool),
     _cause("tool-calls", _without_calls),
     _cause("tools", _chat_only, "tools and calls of them"),
 )
+# the first ones take little or nothing away
+LOSSLESS = next(rank for rank, cause in enumerate(CAUSES) if cause.subject == "parallel-calls")

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from templatelint.errors import clip
+from templatelint.outcomes import BY_ID
 from templatelint.predictions import Prediction, Span
 from templatelint.reading import around
+from templatelint.replay import printed, variables
 from templatelint.replay.causes import causes
 from templatelint.replay.losses import LOSSES, subject_of
-from templatelint.replay.parts import has_media, parts, without_media
+from templatelint.replay.parts import WITHOUT_MEDIA, has_media, parts, without_media
 from templatelint.replay.presence import find
 from templatelint.replay.side import rendered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from templatelint.model import Observation, RenderError, Request, Template
     from templatelint.predictions import Verdict
@@ -26,14 +29,20 @@ if TYPE_CHECKING:
 
 _WORDS = 160  # characters of what a template says
 _USERS = frozenset({"user-messages", "content-parts"})
-_PRINTED = re.compile(r"""[\[{]\s*['"]type['"]\s*:\s*['"]text['"]|\[object """)
 _PRINTS_DATA = "a list of parts is printed as data"
+# subject → what is printed
+_PRINTED = {
+    "content-parts": "a list of parts",
+    "tool-results-parts": "a tool result with a list of parts",
+    "string-content": "a text that the engine makes a list of parts of",
+}
 # kind of an error → what becomes of several things, and of one
 _HOW = {
     "refused": ("are refused", "is refused"),
     "invalid-request": ("are rejected by the engine", "is rejected by the engine"),
     "raised": ("make the template raise", "makes the template raise"),
 }
+_PROJECTOR = "what is no text takes a server with a model that sees it (--media)"
 # kinds of errors that are the same whatever is asked
 _LOADS = frozenset({"syntax", "no-start"})
 
@@ -44,6 +53,7 @@ class _Change(NamedTuple):
     Attributes:
         part: the text that stands for it in the prompts.
         error: how it is refused, where that is not how the whole request is.
+        at: where to look in the prompts, where no part shows it.
     """
 
     need: str
@@ -56,6 +66,7 @@ class _Change(NamedTuple):
     follows: str = ""
     part: Part | None = None
     error: str = ""
+    at: tuple[int, int] | None = None
 
 
 class Comparison:
@@ -63,6 +74,7 @@ class Comparison:
 
     Attributes:
         unknown: row of a request → why nothing is known of it.
+        failing: rows of requests that both sides refuse.
     """
 
     def __init__(self, a: Side, b: Side, requests: Sequence[Request]) -> None:
@@ -73,12 +85,22 @@ class Comparison:
             for row in range(len(requests))
             if (why := _unknown(self._a.error(row)) or _unknown(self._b.error(row)))
         }
+        for side in (self._a, self._b):
+            self.unknown |= side.without_projector(self.unknown)
+        self.failing = frozenset(
+            row
+            for row in range(len(requests))
+            if row not in self.unknown and self._a.prompt(row) is None and self._b.prompt(row) is None
+        )
 
     def predictions(self) -> Iterator[tuple[int, Prediction]]:
         """What becomes otherwise, with the row of its request."""
         for row, change in self._changes():
             part = change.part or self._example(row, change.subject)
-            before, after = self._a.span(row, part, self._parts[row]), self._b.span(row, part, self._parts[row])
+            before, after = (
+                answered.span(row, part, self._parts[row], change.at and change.at[side])
+                for side, answered in enumerate((self._a, self._b))
+            )
             if change.error and after.failed:
                 after = Span(after.ref, after.engine, after.case, change.error, failed=True)
             yield (
@@ -114,7 +136,11 @@ class Comparison:
         for row, change, thing in self._of_refused(taken, self._a, self._b):
             yield row, _turned(change, thing, lost[row])
         yield from self._of_prompts(both)
-        yield from self._of_media([row for row in both if has_media(self.requests[row])])
+        yield from self._of_media([row for row in both if _has_media(self.requests[row])])
+        yield from self._of_values(both)
+        # equal prompts may be so because neither shows what the variables ask for
+        prompted = [row for row in range(len(self.requests)) if self._a.prompt(row) and self._b.prompt(row)]
+        yield from self._of_variables([row for row in prompted if row not in self.unknown])
 
     @cached_property
     def _parts(self) -> list[tuple[Part, ...]]:
@@ -142,15 +168,13 @@ class Comparison:
                 said = f"the template does not load: {clip(error.message, _WORDS)}"
                 yield row, _Change("chat", "template", "breaks", "loads", "does not load", said), "the template"
                 continue
-            first = ""
-            for found in told.get(row, ()):
+            # each is necessary: none brings another with it
+            for found in dict.fromkeys(told.get(row, ())):
                 change, thing = _refusal(found)
                 if lost[row]:  # it does not work there either
                     said = f"{change.message}; with the other {lost[row]}"
                     change = change._replace(verdict="changes", before="dropped", message=said)
-                if change.subject != first:
-                    yield row, change._replace(follows=first), thing
-                first = first or change.subject
+                yield row, change, thing
 
     def _lost(self, rows: Sequence[int], takes: _Answered, subjects: frozenset[str] = frozenset()) -> dict[int, str]:
         """A clause on what is lost, of some subjects or of all, where requests are taken; empty where nothing is."""
@@ -179,12 +203,22 @@ class Comparison:
             for change in (*_of_parts(lost, "breaks"), *_of_parts(gained, "improves")):
                 yield row, change
             before, after = self._a.prints_data(row), self._b.prints_data(row)
-            if after and not before and not gained:
-                cure = LOSSES["content-parts"].cure
-                yield row, _Change("multimodal", "content-parts", "breaks", "shown", "printed", _PRINTS_DATA, cure)
-            elif before and not after and not lost:
-                said = "a list of parts is no longer printed as data"
-                yield row, _Change("multimodal", "content-parts", "improves", "printed", "shown", said)
+            for subject, what in _PRINTED.items():
+                if subject in after - before and not gained:
+                    yield row, self._now_printed(row, subject)
+                elif subject in before - after and not lost:
+                    said = f"{what} is no longer printed as data"
+                    yield row, _Change(BY_ID[subject].need, subject, "improves", "printed", "shown", said)
+
+    def _now_printed(self, row: int, subject: str) -> _Change:
+        cure = BY_ID[subject].cure
+        if subject == "content-parts" and _has_media(self.requests[row]):
+            cure = WITHOUT_MEDIA
+        elif subject == "string-content":  # it is the engine that makes a list of it
+            vllm = self._b.side.engine.name == "vllm"
+            cure = "launch with --chat-template-content-format string" if vllm else ""
+        said = f"{_PRINTED[subject]} is printed as data"
+        return _Change(BY_ID[subject].need, subject, "breaks", "shown", "printed", said, cure)
 
     def _of_media(self, rows: Sequence[int]) -> Iterator[tuple[int, _Change]]:
         """Parts that are no text have a place in a prompt where it is another without them."""
@@ -205,6 +239,100 @@ class Comparison:
                 said = f"{loss.says} has a place in the prompt"
                 yield row, _Change(loss.need, "media", "improves", "dropped", "shown", said)
 
+    def _of_values(self, rows: Sequence[int]) -> Iterator[tuple[int, _Change]]:
+        """Arguments of calls that are written as Python writes them."""
+        bare = {row: plain for row in rows if (plain := printed.without_words(self.requests[row])) is not None}
+        words: list[dict[int, str]] = []
+        for answered in (self._a, self._b):
+            prompts = zip(bare, answered.side.render([*bare.values()]), strict=True) if bare else ()
+            words.append(
+                {
+                    row: printed.python_word(answered.prompt(row) or "", seen.prompt, self.requests[row])
+                    for row, seen in prompts
+                    if seen.prompt is not None
+                }
+            )
+        had, has = words
+        for row in rows:
+            before, after = self._a.python_mapping(row), self._b.python_mapping(row)
+            if bool(before) != bool(after):
+                yield row, self._in_python(row, _MAPPING, before, after)
+            elif row in had and row in has and bool(had[row]) != bool(has[row]):
+                yield row, self._in_python(row, _VALUE, had[row], has[row])
+
+    def _in_python(self, row: int, written: _Literal, before: str, after: str) -> _Change:
+        prompts = self._a.prompt(row) or "", self._b.prompt(row) or ""
+        at = max(0, prompts[0].rfind(before or after)), max(0, prompts[1].rfind(after or before))
+        if not after:
+            said = f"{written.says} no longer written as Python writes it"
+            return _Change("tools", written.subject, "improves", "python", "fine", said, at=at)
+        said = f"{written.says} written as Python writes it"
+        return _Change("tools", written.subject, written.verdict, "fine", "python", said, _LITERALS, at=at)
+
+    def _of_variables(self, rows: Sequence[int]) -> Iterator[tuple[int, _Change]]:
+        """Template variables that one side reads and the other does not."""
+        asked = [(row, one) for row in rows for one in variables.sent(self.requests[row])]
+        made = [variables.copies(self.requests[row], one) for row, one in asked]
+        reads_a, reads_b = (
+            answered.reads([(row, copies) for (row, _), copies in zip(asked, made, strict=True)])
+            for answered in (self._a, self._b)
+        )
+        for (row, one), read_a, read_b in zip(asked, reads_a, reads_b, strict=True):
+            if read_a is None or read_b is None:
+                continue
+            said, need, subject = f"the template variable `{one.name}`", "chat", "template-variables"
+            if one.switches:
+                said, need, subject = f"the switch `{one.name}`", "reasoning", "thinking-switch"
+            at = self._ends(row) if one.switches else (read_a.at, read_b.at)
+            if read_b.bare and not read_a.any:
+                yield row, _Change(need, subject, "changes", "not read", "read", f"{said} has an effect", at=at)
+            elif read_a.any and not read_b.any and (effect := self._unread(row, one, bare=read_a.bare)) is not None:
+                said = f"{said} has no effect{effect.says}"
+                yield row, _Change(need, subject, effect.verdict, "read", effect.after, said, effect.cure, at=at)
+
+    def _unread(self, row: int, one: variables.Variable, *, bare: bool) -> variables.Effect | None:
+        """What comes of a variable that A reads and B does not."""
+        template, prompt = self._b.rendered(row).template, self._b.prompt(row) or ""
+        others = [*variables.others(self.requests[row], one, template)] if one.wish else []
+        seen = self._b.side.render([copy for other in others for copy in (other.wanted, other.opposite)])
+        instead = [
+            (other, wanted.prompt)
+            for other, wanted, opposite in zip(others, seen[::2], seen[1::2], strict=True)
+            if wanted.prompt is not None and opposite.prompt is not None and wanted.prompt != opposite.prompt
+        ]
+        return variables.unread(one, template, prompt, instead, bare=bare)
+
+    def _ends(self, row: int) -> tuple[int, int]:
+        """The end of either prompt, where an answer begins."""
+        return len(self._a.prompt(row) or ""), len(self._b.prompt(row) or "")
+
+
+class _Literal(NamedTuple):
+    """Something in arguments of calls that may be written as Python writes it."""
+
+    subject: str
+    verdict: Verdict
+    says: str
+
+
+_MAPPING = _Literal("arguments", "breaks", "the mapping of a tool call's arguments is")
+_VALUE = _Literal("argument-values", "degrades", "a value in the arguments of a tool call is")
+_LITERALS = "read arguments of replies as Python literals too: models copy what they see"
+
+
+class _Read(NamedTuple):
+    """What a variable does to a prompt.
+
+    Attributes:
+        bare: it is another prompt without the variable.
+        any: it is another one without it, or with another value.
+        at: where the prompt begins to be another without it.
+    """
+
+    bare: bool
+    any: bool
+    at: int
+
 
 class _Answered:
     """What a side made of the requests, by row."""
@@ -223,20 +351,46 @@ class _Answered:
     def rendered(self, row: int) -> Rendered:
         return rendered(self._requests[row], *self._seen[row])
 
-    def prints_data(self, row: int) -> bool:
-        """Whether a list of parts is printed as Python does, rather than what is in it."""
-        if not any(isinstance(message.get("content"), list) for message in self._requests[row].messages):
-            return False
-        printed = _PRINTED.search(self.prompt(row) or "")
-        return printed is not None and printed[0] not in self.rendered(row).template
+    def prints_data(self, row: int) -> frozenset[str]:
+        """Whose lists of parts are printed as data, rather than what is in them."""
+        return printed.as_lists(self._requests[row], self.prompt(row) or "", self.rendered(row).template)
 
-    def span(self, row: int, part: Part | None, own: Sequence[Part]) -> Span:
+    def python_mapping(self, row: int) -> str:
+        """How arguments of calls are written as Python does; empty where they are not."""
+        return printed.python_mapping(self.prompt(row) or "", self._requests[row], self.rendered(row).template)
+
+    def reads(self, asked: Sequence[tuple[int, Sequence[Request]]]) -> list[_Read | None]:
+        """Whether requests have other prompts than these copies of them; None where that is not known."""
+        seen = iter(self.side.render([copy for _, copies in asked for copy in copies]))
+        found: list[_Read | None] = []
+        for row, copies in asked:
+            own = [next(seen) for _ in copies]
+            if any(_unknown(one.error) for one in own):
+                found.append(None)
+                continue
+            prompt, bare = self.prompt(row) or "", own[0].prompt or ""
+            differ = [one.prompt != prompt for one in own]
+            found.append(_Read(differ[0], any(differ), _first_difference(prompt, bare)))
+        return found
+
+    def without_projector(self, known: Mapping[int, str]) -> dict[int, str]:
+        """Rows of requests that are refused for what is no text alone, as nobody has said that the server takes it."""
+        rows = [
+            row
+            for row, request in enumerate(self._requests)
+            if row not in known and not request.media and self.error(row) is not None and _has_media(request)
+        ]
+        able = self.side.render([replace(self._requests[row], media=True) for row in rows]) if rows else ()
+        return {row: _PROJECTOR for row, seen in zip(rows, able, strict=True) if seen.error != self.error(row)}
+
+    def span(self, row: int, part: Part | None, own: Sequence[Part], at: int | None) -> Span:
         """What the prompt shows of a part of the request, or why there is none; the caller knows the case."""
         prompt, error = self.prompt(row), self.error(row)
         if prompt is None:
             said = "" if error is None else error.message
             return Span(self.side.model.ref, self.side.engine.name, "", said, failed=True)
-        return Span(self.side.model.ref, self.side.engine.name, "", _excerpt(prompt, part, own))
+        shown = _excerpt(prompt, part, own) if at is None else around(prompt, at)
+        return Span(self.side.model.ref, self.side.engine.name, "", shown)
 
 
 def _refusal(found: Found) -> tuple[_Change, str]:
@@ -303,3 +457,11 @@ def _unknown(error: RenderError | None) -> str:
     if error is None or not (error.out_of_budget or error.kind == "unsupported"):
         return ""
     return clip(error.message, _WORDS)
+
+
+def _has_media(request: Request) -> bool:
+    return any(map(has_media, request.messages))
+
+
+def _first_difference(one: str, other: str) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from templatelint.outcomes import BY_ID
+from templatelint.replay.parts import WITHOUT_MEDIA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,7 +43,7 @@ LOSSES: Mapping[str, Loss] = {
     "user-messages": Loss("chat", "a user message", "join messages of one role before sending"),
     "assistant-messages": Loss("chat", "an answer of the history", "join messages of one role before sending"),
     "content-parts": Loss("multimodal", "a further part of a message's content", _cure("content-parts")),
-    "media": Loss("multimodal", "an image, sound or film", "send text only"),
+    "media": Loss("multimodal", "an image, sound or film", WITHOUT_MEDIA),
     "tools": Loss("tools", "a tool definition", _cure("tools")),
     "tool-descriptions": Loss(
         "tools", "the description of a tool", "say in the system message what the tools do", "degrades", ("tools",)

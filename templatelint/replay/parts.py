@@ -21,6 +21,7 @@ Path: TypeAlias = "tuple[str | int, ...]"
 _TELLING = 16
 _VALUES = 100  # texts of one call's arguments that are followed
 REASONING = ("reasoning_content", "reasoning", "thinking")
+WITHOUT_MEDIA = "send text alone, or serve a model that takes what is no text"
 _TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
 _LIKE_MARKS = re.compile(r"zqmark(x*)", re.IGNORECASE)
 # what a choice of tools names would not be found under another name
@@ -58,9 +59,9 @@ def parts(request: Request) -> tuple[Part, ...]:
     return tuple(part if part.telling and texts[part.text] == 1 else replace(part, telling=False) for part in found)
 
 
-def has_media(request: Request) -> bool:
+def has_media(message: Mapping[str, Any]) -> bool:
     """Whether a message has a part that is no text."""
-    return any(_is_media(part) for message in request.messages for part in _list(message.get("content")))
+    return any(_is_media(part) for part in _list(message.get("content")))
 
 
 def without_media(request: Request) -> Request:

@@ -14,7 +14,7 @@ _HTML = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "'": "\\u0027"}
 
 def find(prompt: str, text: str) -> tuple[int, int] | None:
     """Where the text stands, first and past the last character; None where it does not, in any of the forms."""
-    for form in _forms(text.strip()):
+    for form in forms(text.strip()):
         at = prompt.find(form)
         if at >= 0:
             return at, at + len(form)
@@ -26,7 +26,8 @@ def shows(prompt: str, text: str) -> bool:
     return find(prompt, text) is not None or " ".join(text.split()) in _squeezed(prompt)
 
 
-def _forms(text: str) -> Iterator[str]:
+def forms(text: str) -> Iterator[str]:
+    """The text as templates write it: as it is, and escaped as JSON, for HTML, or as Python does."""
     import json
 
     yield text

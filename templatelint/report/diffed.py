@@ -187,11 +187,20 @@ def _verdict(predictions: Sequence[Prediction], comparison: Comparison, setting:
     if comparison.judged is None:
         return line
     broken = {one.request for one in comparison.predictions if one.request and one.verdict == "breaks"}
-    return f"{line} · {len(broken)} of {counted(comparison.judged, 'request')} break"
+    if comparison.judged:
+        line += f" · {len(broken)} of {counted(comparison.judged, 'request')} break"
+    return f"{line} · {failing(comparison.failing)}" if comparison.failing else line
+
+
+def failing(count: int) -> str:
+    """A clause on requests of the user's own that A refuses too."""
+    return f"{count} fail{'s' if count == 1 else ''} with A too"
 
 
 def _nothing(comparison: Comparison, setting: Setting) -> str:
     """What is said where nothing is predicted."""
     if comparison.blind:
         return setting.paint("nothing could be compared", "yellow")
+    if comparison.judged == 0:
+        return setting.paint("no request could be judged", "yellow")
     return setting.paint("what works with A works with B", "green")
