@@ -88,7 +88,7 @@ class Comparison:
     def blind(self) -> tuple[NotRun, ...]:
         """The models of which nothing is known on any engine, and why; needs where nothing tells of any."""
         if not outcomes.subjects(self.needs):
-            return tuple(_untold(self.needs))
+            return tuple(untold(self.needs))
         found = []
         for at, known in enumerate((self.a, self.b)):
             sides = [_Side(known, pair[at]) for pair in self.pairs]
@@ -133,11 +133,12 @@ def compare(
     order = {subject.id: at for at, subject in enumerate(outcomes.subjects(needs))}
     found.sort(key=lambda prediction: order[prediction.subject])
     gaps = (gap for at, side in enumerate((a, b)) for gap in _gaps(side, [pair[at] for pair in pairs]))
-    not_run = (*gaps, *_untold(needs))
+    not_run = (*gaps, *untold(needs))
     return Comparison(a, b, tuple(pairs), merged(found), beside, not_run, needs=frozenset(needs))
 
 
-def _untold(needs: AbstractSet[str]) -> Iterator[NotRun]:
+def untold(needs: AbstractSet[str]) -> Iterator[NotRun]:
+    """The needs of which no check tells."""
     return (NotRun("*", need, "no check tells of this need yet") for need in outcomes.untold(needs))
 
 
@@ -349,7 +350,7 @@ def _words(started: Launch) -> Iterator[str]:
 
 
 def _spans(a: _Side, b: _Side, subject: Subject, was: Outcome, is_now: Outcome) -> tuple[Span, Span]:
-    """What both prompts show of the subject: in the case in which it fares worse, or in another that tells them apart."""
+    """What both prompts show of the subject: in the case in which it fares worse, or one that tells them apart."""
     # a switch that is sent shows more than none
     cases = (was.case if _SENT in was.case else "", is_now.case, was.case, subject.case, *subject.cases)
     ids = list(dict.fromkeys(filter(None, cases)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -92,7 +93,7 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
     from templatelint.outcomes import JUDGED
 
     flags = _Flags(**values)
-    _check(flags)
+    _check(flags, session)
     config = session.config
     pairs = _pairs(flags, config.engine or ())
     need_asked(flags.parsers, [engine.name for pair in pairs for engine in pair], "--tool-call-parser")
@@ -117,8 +118,12 @@ def _code(read: Read, run: _Run) -> int:
     return FINDINGS if run.breaks else CLEAN
 
 
-def _check(flags: _Flags) -> None:
+def _check(flags: _Flags, session: Session) -> None:
     """Flags that do not go together."""
+    if flags.fleet and session.output_format == "html":
+        raise TemplatelintError("--fleet has no html", help="--output-format text or json")
+    if flags.relaunch and flags.parsers:
+        raise TemplatelintError("--relaunch beside --tool-call-parser", help="the parser named is that of both models")
     for flag, given in (
         ("--engine-a", flags.engine_a is not None),
         ("--symmetric", flags.symmetric),
@@ -162,11 +167,13 @@ def _pairs(flags: _Flags, configured: Sequence[str]) -> list[tuple[Engine, Engin
 def _models(refs: Sequence[str], read: Read, flags: _Flags) -> list[tuple[str, Model]]:
     """A, and those to be compared with it; none where there is nothing to compare."""
     models = [*read.models]
+    if flags.fleet and models and not read.unreadable:
+        return models
     if read.unreadable and (refs[0] in {row.ref for row in read.unreadable} or len(models) < _TWO):
         return []
     if len(models) == 1 and (len(refs) > 1 or flags.engine_a is not None):
         return models * 2  # named twice, or on two engines
-    if len(models) < _TWO:
+    if len(models) < _TWO and not flags.fleet:
         raise TemplatelintError(
             f"{refs[0]} alone: nothing to compare with",
             help="give a second reference, or two engines for the one (--engine-a, --engine-b)",
@@ -317,22 +324,27 @@ def _prompts(
 
 
 def _fleet(session: Session, asked: _Asked, read: Read) -> _Run:
-    from templatelint import fleet, inspection
+    from templatelint import diff, fleet, inspection, outcomes
 
+    if not outcomes.subjects(asked.needs):
+        raise TemplatelintError(f"no check tells of {', '.join(sorted(asked.needs))} yet", help="name another need")
     known = _known(session, asked)
     judged = fleet.judge(known, [engine.name for engine in asked.engines], asked.needs, _launches(session, asked.flags))
-    uses, not_run, remarks = inspection.uses(asked.engines), _absent(session, asked), [*read.remarks()]
-    if session.output_format == "html":
-        raise TemplatelintError("--fleet has no html", help="--output-format text or json")
+    not_run = [*_absent(session, asked), *diff.untold(asked.needs)]
+    uses, remarks = inspection.uses(asked.engines), [*read.remarks()]
+    unknown = Counter(model for model, _, _ in judged.unknown)
+    blind = [judged.refs[model] for model, count in unknown.items() if count == len(asked.engines)]
+    for ref in blind:
+        session.error(f"nothing is known of {ref} on any engine asked")
+    run = _Run(iter(()), judged.breaks, blind=bool(blind))
     if session.output_format == "json":
         from templatelint.report import fleet_json
 
-        run = _Run(iter(()), judged.breaks)
         code = _code(read, run)
         return replace(run, pieces=fleet_json.write(judged, uses, not_run, remarks, read.unreadable, exit_code=code))
     from templatelint.report import fleet as page
 
-    return _Run(page.write(judged, uses, not_run, remarks, _setting(session, asked)), judged.breaks)
+    return replace(run, pieces=page.write(judged, uses, not_run, remarks, _setting(session, asked)))
 
 
 def _absent(session: Session, asked: _Asked) -> tuple[NotRun, ...]:
