@@ -397,11 +397,12 @@ def _span(side: _Side, marks: Sequence[str], case_id: str) -> Span:
 
 def _excerpt(prompt: str, case: Case, marks: Sequence[str]) -> str:
     """The stretch that shows the texts; inside tool definitions and calls, which are long, what stands round one."""
-    if any(mark.startswith("tools.") or mark.count(".") > _INSIDE for mark in marks):
-        places = (positions(prompt, case.marks[mark]) for mark in marks if mark in case.marks)
-        at = next((found[0] for found in places if found), None)
-        if at is not None:
-            return around(prompt, at, 60, 60)
+    for mark in marks:
+        offered = mark.startswith("tools.")
+        if mark in case.marks and (offered or mark.count(".") > _INSIDE):
+            places = positions(prompt, case.marks[mark])
+            if places:  # what a call holds has been defined before
+                return around(prompt, places[0 if offered else -1], 60, 60)
     return excerpt(prompt, case, marks)
 
 

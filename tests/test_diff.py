@@ -26,6 +26,10 @@ KIMI_K2 = "moonshotai-Kimi-K2"
 LLAMA4 = "trl-internal-testing-tiny-Llama4ForCausalLM"
 OPENPIPE = "OpenPipe-Llama-3.1-8B-Instruct"
 MINISTRAL, MINISTRAL_14B = "mistralai-Ministral-3-8B-Instruct-2512", "mistralai-Ministral-3-14B-Reasoning-2512"
+KIMI_K25, QWEN3_THINKING = "moonshotai-Kimi-K2.5", "Qwen-Qwen3-4B-Thinking-2507"
+DEEPSEEK_V31 = "deepseek-ai-DeepSeek-V3.1"
+GLM4, GLM45 = "zai-org-GLM-4-9B-0414", "zai-org-GLM-4.5-Air"
+MIMO2, MIMO25 = "XiaomiMiMo-MiMo-V2-Flash", "XiaomiMiMo-MiMo-V2.5"
 STRINGS = "--chat-template-content-format string"
 ALL = " ".join(DEFAULT_ENGINES)
 ON_ITSELF = tuple((name, name) for name in DEFAULT_ENGINES)
@@ -110,6 +114,49 @@ def test_the_gravest_comes_first_and_each_has_evidence_of_both(a: str, b: str) -
     for one in predictions:
         assert {span.ref for span in one.evidence} == {a, b}
         assert {span.engine for span in one.evidence} == set(one.engines)
+
+
+class Shown(NamedTuple):
+    """What evidence has to show: a text that the prompt of one side alone has, in a case that tells both apart."""
+
+    a: str
+    b: str
+    subject: str
+    case: str
+    in_a: str
+    in_b: str
+
+
+EVIDENCE = (
+    Shown(QWEN3, QWEN25, "thinking-switch", "chat-basic+enable_thinking=false", "</think>", ""),
+    Shown(KIMI_K25, QWEN3_THINKING, "thinking-switch", "chat-basic+thinking=false", "</think>", ""),
+    Shown(KIMI_K25, QWEN3, "thinking-switch", "chat-basic+thinking=false", "</think>", ""),
+    # off unless it is sent
+    Shown(DEEPSEEK_V31, QWEN25, "thinking-switch", "chat-basic+enable_thinking=true", "<think>", ""),
+    Shown(GLM4, GLM45, "later-system", "system-later", "", "<|user|>"),
+    Shown(MIMO2, MIMO25, "reasoning", "reasoning-history", "", "Bluetail4850"),
+    Shown(QWEN3, QWEN3_CODER, "argument-values", "tool-arguments-types", "null", "None"),
+)
+
+
+@pytest.mark.parametrize("row", EVIDENCE, ids=lambda row: f"{row.subject}-{row.a[:14]}-{row.b[:14]}")
+def test_evidence_shows_what_is_claimed(row: Shown) -> None:
+    found = [one for one in compared(row.a, row.b, (("vllm", "vllm"),)).predictions if one.subject == row.subject]
+    assert len(found) == 1
+    a, b = found[0].evidence
+    assert (a.case, b.case) == (row.case, row.case)
+    assert row.in_a in a.text
+    assert row.in_b in b.text
+    assert not row.in_a or row.in_a not in b.text
+    assert not row.in_b or row.in_b not in a.text
+
+
+@pytest.mark.parametrize(("a", "b"), PAIRS)
+def test_evidence_of_both_differs_but_for_what_parsers_make_of_replies(a: str, b: str) -> None:
+    for one in compared(a, b).predictions:
+        spans = zip(one.evidence[::2], one.evidence[1::2], strict=True)
+        alike = [was for was, is_now in spans if (was.text, was.failed) == (is_now.text, is_now.failed)]
+        assert not alike or one.subject in diff.READ_BY_PARSERS
 
 
 @pytest.mark.parametrize("name", [QWEN25, GEMMA2, LLAMA31, NEMO, SMALL32, QWEN3, R1_QWEN, HERMES3, QWEN3_CODER])

@@ -82,6 +82,14 @@ def _with(name: str, value: str) -> str:
     return f"{_BASIC}+{name}={value}"
 
 
+def switched(cells: Cells, name: str) -> str:
+    """The id of the cell whose prompt this variable makes another than it is without; empty where none does so."""
+    usual = cells.prompt(_BASIC)
+    ids = [_with(name, value) for pair in SWITCHES.get(name, ()) for value in reversed(pair)]
+    prompts = {case_id: cells.prompt(case_id) for case_id in ids if case_id in cells.view.matrix.cases}
+    return next((cells.case(own).id for own, prompt in prompts.items() if prompt is not None and prompt != usual), "")
+
+
 def _differ(cells: Cells, one: str, other: str) -> bool | None:
     prompts = [cells.prompt(case_id) if case_id in cells.view.matrix.cases else None for case_id in (one, other)]
     return None if None in prompts else prompts[0] != prompts[1]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from templatelint.capabilities.cells import Cells
+from templatelint.capabilities.reasoning import SWITCHES, switched
 from templatelint.capabilities.replying import replying
 from templatelint.dialects.serving import parsers
 from templatelint.dialects.serving.replies import contents, fits
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
     from templatelint.dialects.serving.parsers import Marks, ReasoningParser
     from templatelint.dialects.serving.replies import Content, Replying
     from templatelint.inspection import Inspection
+    from templatelint.view import View
+
+# Cases beside those of `inspect`: what templates make of the switches that most clients send, read or not.
+CASES = tuple(f"chat-basic+{name}={value}" for name in ("enable_thinking", "thinking") for value in SWITCHES[name][0])
 
 
 def told(known: Inspection, engine: str, parser: str) -> Mapping[str, Outcome]:
@@ -23,7 +29,7 @@ def told(known: Inspection, engine: str, parser: str) -> Mapping[str, Outcome]:
     facts = known.capabilities[engine]
     return {
         "reasoning-field": _field(facts),
-        "thinking-switch": _switch(facts),
+        "thinking-switch": _switch(facts, known.views[engine]),
         "thinking-default": _default(facts),
         **_thoughts(known, engine, parser),
     }
@@ -38,13 +44,14 @@ def _field(facts: Capabilities) -> Outcome:
     return Outcome("broken", other, f"never reach the model: the template reads `{other}`")
 
 
-def _switch(facts: Capabilities) -> Outcome:
+def _switch(facts: Capabilities, view: View) -> Outcome:
     if facts.thinking_switch is None:
         return UNKNOWN
     if not facts.thinking_switch:
         return Outcome("broken", "none", "have no effect")
     names = " or ".join(f"`{name}`" for name in facts.thinking_switch)
-    return Outcome("works", ", ".join(facts.thinking_switch), f"work by {names}")
+    shown = switched(Cells(view), facts.thinking_switch[0])
+    return Outcome("works", ", ".join(facts.thinking_switch), f"work by {names}", shown)
 
 
 def _thoughts(known: Inspection, engine: str, parser: str) -> Mapping[str, Outcome]:
