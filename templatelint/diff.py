@@ -86,9 +86,12 @@ class Comparison:
 
     @property
     def blind(self) -> tuple[NotRun, ...]:
-        """The models of which nothing is known on any engine, and why; needs where nothing tells of any."""
+        """The models of which nothing is known on any engine, or by no request, and why; needs untold."""
         if not outcomes.subjects(self.needs):
             return tuple(untold(self.needs))
+        if self.judged == 0:
+            why = "every request fails with A too" if self.failing else "no request could be judged"
+            return (NotRun("messages", self.b.ref, why),)
         found = []
         for at, known in enumerate((self.a, self.b)):
             sides = [_Side(known, pair[at]) for pair in self.pairs]
@@ -160,11 +163,19 @@ def _terms(one: _Side, other: _Side) -> str:
     return "; ".join(term.text for term in own if one.engine in term.engines and term.id not in kept)
 
 
-def with_traffic(comparison: Comparison, replay: Replay, needs: AbstractSet[str]) -> Comparison:
-    """The comparison by the user's own requests, and of the canonical ones by what no request shows: the replies."""
-    untold = _NOT_IN_REQUESTS if replay.switching == replay.judged else _NOT_IN_REQUESTS | _UNSAID
-    kept = [one for one in comparison.predictions if one.subject in untold]
-    own = [one for one in replay.predictions if one.need in needs or one.subject in _WHOLE]
+def with_traffic(comparison: Comparison, replay: Replay, needs: AbstractSet[str], *, tools: bool) -> Comparison:
+    """The comparison by the user's own requests, and of the canonical ones by what no request shows: the replies.
+
+    Args:
+        comparison: by the canonical cases.
+        replay: the user's own requests, judged.
+        needs: what the client relies on; a request that B refuses concerns any of it.
+        tools: some of the requests offer tools, so that replies may call them.
+    """
+    unshown = _NOT_IN_REQUESTS | (_CALLS if tools else frozenset())
+    unshown |= frozenset() if replay.switching == replay.judged else _UNSAID
+    kept = [one for one in comparison.predictions if one.subject in unshown]
+    own = [one for one in replay.predictions if one.need in needs or one.evidence[-1].failed]
     return replace(
         comparison,
         predictions=merged((*own, *kept)),
@@ -174,12 +185,9 @@ def with_traffic(comparison: Comparison, replay: Replay, needs: AbstractSet[str]
     )
 
 
-# requests of which nothing is left concern any need
-_WHOLE = frozenset({LOADS, "request"})
 # what becomes of replies, and of templates that answer nothing
-_NOT_IN_REQUESTS = frozenset(
-    {LOADS, "reply-calls", "reply-parallel-calls", "call-dialect", "answers", "reply-thoughts"}
-)
+_NOT_IN_REQUESTS = frozenset({LOADS, "answers", "reply-thoughts"})
+_CALLS = frozenset({"reply-calls", "reply-parallel-calls", "call-dialect"})
 # what holds for requests that say nothing of it
 _UNSAID = frozenset({"thinking-default"})
 

@@ -220,6 +220,35 @@ def test_own_requests_decide(cli: InProcess, here: Path) -> None:
     assert cli("diff", "a.jinja", "strict.jinja", *TWO, "--messages", "traffic.jsonl").code == 0
 
 
+def test_requests_that_cannot_be_read_are_no_silence(cli: InProcess, here: Path) -> None:
+    good = json.dumps({"id": "plain", "messages": [{"role": "user", "content": "How deep is the Heron fjord?"}]})
+    (here / "traffic.jsonl").write_text(f"{good}\nno json\n")
+    ran = cli("diff", "a.jinja", "a.jinja", *TWO, "--messages", "traffic.jsonl")
+    assert ran.code == 2
+    assert "traffic.jsonl:2:1 is not JSON" in ran.err
+    answer = _json(cli, "a.jinja", "a.jinja", *TWO, "--messages", "traffic.jsonl")
+    assert answer["requests"] == [{"a": "a.jinja", "b": "a.jinja", "judged": 1, "failing_with_a": 0}]
+
+
+def test_a_request_that_is_refused_counts_whatever_is_needed(cli: InProcess, here: Path) -> None:
+    body = {
+        "messages": [
+            {"role": "system", "content": "You answer in the dialect of the northern fleet."},
+            {"role": "user", "content": "How deep is the Heron fjord?"},
+        ]
+    }
+    (here / "one.json").write_text(json.dumps(body))
+    ran = cli("diff", "a.jinja", "strict.jinja", *TWO, "--messages", "one.json", "--needs", "tools")
+    assert ran.code == 1
+    assert "1 of 1 request break" in ran.out
+
+
+def test_replies_call_no_tools_where_no_request_offers_any(cli: InProcess, here: Path) -> None:
+    (here / "one.json").write_text(json.dumps([{"role": "user", "content": "How deep is the Heron fjord?"}]))
+    answer = _json(cli, "a.jinja", "b.jinja", *TWO, "--messages", "one.json")
+    assert {one["need"] for one in answer["predictions"]} <= {"chat", "reasoning"}
+
+
 def test_a_fleet_is_judged_as_one(cli: InProcess, here: Path) -> None:
     del here
     ran = cli("diff", "a.jinja", "strict.jinja", "--fleet", *TWO)

@@ -48,6 +48,7 @@ class _Flags:
     relaunch: bool
     needs: tuple[str, ...]
     messages: Path | None
+    media: bool
     symmetric: bool
     fleet: bool
     prompts: bool
@@ -63,19 +64,20 @@ class _Flags:
         "templatelint diff chat_template.jinja --engine-a vllm --engine-b sglang",
     ),
 )
-@click.argument("refs", metavar="A B...", nargs=-1, required=True)
+@click.argument("refs", metavar="A [B...]", nargs=-1, required=True)
 @engine_option("Compare on this engine", DEFAULT_SET)
-@one_engine_option("--engine-a", "The engine of A, where that of B is another.")
-@one_engine_option("--engine-b", "The engine of B.")
+@one_engine_option("--engine-a", "Serve A on this engine; with --engine-b, in place of --engine.")
+@one_engine_option("--engine-b", "Serve B on this one.")
 @parser_option
 @click.option("--relaunch", is_flag=True, help="B is launched with the parsers that fit B, not with those that fit A.")
 @needs_option("What the client relies on, instead of all that works with A")
 @click.option(
     "--messages",
     type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Judge the requests recorded there: OpenAI, Anthropic or MCP bodies, JSON or JSONL.",
+    metavar="PATH",
+    help="Judge the requests recorded in a file or folder: OpenAI, Anthropic or MCP bodies, JSON or JSONL.",
 )
+@click.option("--media", is_flag=True, help="The server has a multimodal projector, for the requests recorded.")
 @click.option("--symmetric", is_flag=True, help="Compare B with A too.")
 @click.option("--fleet", is_flag=True, help="Ask what one client of all the models may rely on.")
 @click.option("--prompts", is_flag=True, help="Show the prompts side by side.")
@@ -137,13 +139,18 @@ def _check(flags: _Flags, session: Session) -> None:
 
 def _recorded(flags: _Flags, refs: Sequence[str]) -> Sequence[Recorded]:
     if flags.messages is None:
+        if flags.media:
+            raise TemplatelintError("--media without --messages", help="it is for the requests recorded there")
         return ()
     from templatelint.cli import references
     from templatelint.traffic import read_recorded
 
     if str(flags.messages) == "-" and any(map(references.is_stdin, refs)):
         raise TemplatelintError("stdin is asked for twice", help="give the requests or the template as a file")
-    return read_recorded(flags.messages)
+    recorded = read_recorded(flags.messages)
+    if not flags.media:
+        return recorded
+    return [replace(one, request=one.request and replace(one.request, media=True)) for one in recorded]
 
 
 def _pairs(flags: _Flags, configured: Sequence[str]) -> list[tuple[Engine, Engine]]:
@@ -182,6 +189,7 @@ def _models(refs: Sequence[str], read: Read, flags: _Flags) -> list[tuple[str, M
 
 
 _TWO = 2
+_FLAWS = 5  # requests that cannot be read, of which each is told
 
 
 @dataclass(frozen=True)
@@ -206,7 +214,7 @@ class _Run:
     Attributes:
         pieces: the result.
         breaks: something needed breaks.
-        blind: of a model nothing is known on any engine, so that nothing could break.
+        blind: there is something of which nothing is known: a model on every engine, or requests.
     """
 
     pieces: Iterator[str]
@@ -248,13 +256,21 @@ def _comparisons(session: Session, asked: _Asked, read: Read, recorded: Sequence
     for a, b, pairs in wanted:
         comparison = diff.compare(a, b, [(x.name, y.name) for x, y in pairs], asked.needs, launches)
         if recorded:
-            comparison = diff.with_traffic(comparison, _replayed(session, recorded, comparison, pairs), asked.needs)
+            own = _replayed(session, recorded, comparison, pairs)
+            tools = any(one.request is not None and one.request.tools for one in recorded)
+            comparison = diff.with_traffic(comparison, own, asked.needs, tools=tools)
         found.append(comparison)
     breaks = any(comparison.breaks for comparison in found)
     blind = tuple(dict.fromkeys(row for comparison in found for row in comparison.blind))
     for row in blind:
         session.error(f"nothing to compare: {row.ref}: {row.why}")
-    run = _Run(iter(()), breaks, blind=bool(blind))
+    flaws = [f"{one.name}: {one.flaw}" for one in recorded if one.request is None]
+    for flaw in flaws[:_FLAWS]:
+        session.error(flaw)
+    if len(flaws) > _FLAWS:
+        session.error(f"and {len(flaws) - _FLAWS:,} more requests that cannot be read")
+    unjudged = any(comparison.judged == 0 for comparison in found)
+    run = _Run(iter(()), breaks, blind=bool(blind or flaws or unjudged))
     return replace(run, pieces=_written(session, asked, read, found, recorded, code=_code(read, run)))
 
 

@@ -33,6 +33,11 @@ def write(  # noqa: PLR0913 (what a run consists of)
     known = {side.ref: side.inspection for one in comparisons for side in (one.a, one.b)}
     run = {
         "differences": [*_differences(comparisons)],
+        "requests": [
+            {"a": one.a.ref, "b": one.b.ref, "judged": one.judged, "failing_with_a": one.failing}
+            for one in comparisons
+            if one.judged is not None
+        ],
         "models": [model_of(ref, inspection) for ref, inspection in known.items()],
         "engines": [
             {"name": use.name, "renderer": use.renderer, "version": use.version, "emulated": use.emulated}

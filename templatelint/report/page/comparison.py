@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from templatelint import outcomes
 from templatelint.predictions import VERDICTS
-from templatelint.report.diffed import rerun
+from templatelint.report.diffed import failing, rerun
 from templatelint.report.page import scores
 from templatelint.report.page.parts import Row, cut
 from templatelint.report.page.prompts import Exhibit, Seen, seen
@@ -94,6 +94,7 @@ class Section:
         more: how many of these there are besides.
         counts: how many things each verdict is given on.
         judged: how many of the user's own requests were judged; None where none were given.
+        failing: a clause on those that A refuses too; empty where there are none.
     """
 
     id: str
@@ -109,6 +110,7 @@ class Section:
     more: int
     counts: list[tuple[Verdict, int]]
     judged: int | None
+    failing: str
 
 
 def section(at: str, one: Comparison, on: Page) -> Section:
@@ -133,6 +135,7 @@ def section(at: str, one: Comparison, on: Page) -> Section:
         more=max(0, len(differences) - _DIFFERENCES),
         counts=[(verdict, count) for verdict, count in counts if count],
         judged=one.judged,
+        failing=failing(one.failing) if one.failing else "",
     )
 
 
@@ -171,7 +174,9 @@ def _evidence(at: str, one: Comparison, prediction: Prediction, on: Page) -> lis
         if key in groups:
             groups[key].engines.append(engine_b)
             continue
-        commands = tuple(dict.fromkeys(rerun(span, on.replay) for span in (a, b) if span is not None))
+        # a request of the user's own is no case that a command could name
+        shown = () if prediction.request else (a, b)
+        commands = tuple(dict.fromkeys(rerun(span, on.replay) for span in shown if span is not None))
         groups[key] = Evidence([engine_b], _cut(a), _cut(b), commands, exhibit)
     return list(groups.values())
 
