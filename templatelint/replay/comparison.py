@@ -42,7 +42,7 @@ _HOW = {
     "invalid-request": ("are rejected by the engine", "is rejected by the engine"),
     "raised": ("make the template raise", "makes the template raise"),
 }
-_PROJECTOR = "what is no text takes a server with a model that sees it (--media)"
+_PROJECTOR = "images, sounds and films need a server with a model that takes them (--media)"
 # kinds of errors that are the same whatever is asked
 _LOADS = frozenset({"syntax", "no-start"})
 

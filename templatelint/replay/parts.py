@@ -21,7 +21,7 @@ Path: TypeAlias = "tuple[str | int, ...]"
 _TELLING = 16
 _VALUES = 100  # texts of one call's arguments that are followed
 REASONING = ("reasoning_content", "reasoning", "thinking")
-WITHOUT_MEDIA = "send text alone, or serve a model that takes what is no text"
+WITHOUT_MEDIA = "send text alone, or serve a model that takes images, sounds and films"
 _TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
 _LIKE_MARKS = re.compile(r"zqmark(x*)", re.IGNORECASE)
 # what a choice of tools names would not be found under another name
