@@ -320,11 +320,13 @@ def _cure_of_parsers(subject: Subject, b: _Side, started: Launch) -> tuple[str, 
             return "launch with the parsers that fit", ((b.engine, " ".join(own)),)
         return "launch without these parsers", ((b.engine, " ".join(_words(started))),)
     calls = subject.id in _OF_CALLS
-    running = Launch(calls=started.calls) if calls else Launch(thoughts=started.thoughts)
-    without = ((b.engine, f"without {' '.join(_words(running))}"),) if any(running) else ()
+    runs = Launch(calls=started.calls) if calls else Launch(thoughts=started.thoughts)
+    cure = f"launch without this parser and {subject.cure}" if any(runs) else subject.cure
     if calls and b.engine in _WANTS_PARSER:
-        return f'{subject.cure}, of requests with `tool_choice: "none"`: no parser gets them back', without
-    return f"{subject.cure}: no parser gets them back" if calls else subject.cure, without
+        cure = f'{cure}, of requests with `tool_choice: "none"`'
+    if calls:
+        cure = f"{cure}: no parser gets them back"
+    return cure, ((b.engine, " ".join(_words(runs))),) if any(runs) else ()
 
 
 def _possible(subject: Subject, cure: str, after: Mapping[str, Outcome]) -> str:

@@ -404,7 +404,7 @@ class Told(NamedTuple):
 _TOLD = [
     Told("openai-gpt-oss-120b", "vllm", "harmony · reads back", "--reasoning-parser openai_gptoss", "harmony"),
     Told("openai-gpt-oss-120b", "sglang", "harmony · reads back", "gpt-oss --reasoning-parser gpt-oss", "harmony"),
-    Told("deepseek-ai-DeepSeek-V4", "vllm", "deepseek-v4 · reads", "--reasoning-parser deepseek_v4", "deepseek-v4"),
+    Told("deepseek-ai-DeepSeek-V4", "vllm", "deepseek-v4 · reads", "--reasoning-parser qwen3", "deepseek-v4"),
     Told("deepseek-ai-DeepSeek-V4", "sglang", "deepseek-v4 · reads", "--reasoning-parser deepseek-v4", "deepseek-v4"),
     Told("Qwen-Qwen2.5-7B-Instruct", "vllm", "hermes · reads back", "--tool-call-parser hermes\n", "hermes"),
     Told("moonshotai-Kimi-K2-Instruct", "vllm", "reads back where ids are functions.NAME:0", "kimi_k2\n", "kimi-k2"),

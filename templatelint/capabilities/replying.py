@@ -37,8 +37,9 @@ def _habit(facts: Capabilities, marks: Marks | None, view: View) -> Habit:
     user = stretch(prompt, view.case(_BASIC), "user.1") if prompt is not None else None
     if prompt is None or user is None:
         return "either"
-    before, cue = prompt[: user.start], prompt[user.end :]
-    if marks.end.strip() in cue:
+    before = prompt[: user.start]
+    # some open thoughts nowhere and end them all the same
+    if facts.thought == "closes" or marks.end.strip() in (facts.generation_prompt or ""):
         return "closed"
     if marks.opened or facts.thought == "opens":
         return "opened"

@@ -23,7 +23,7 @@ class Launching:
 
     Attributes:
         flags: of each model; empty where it takes none.
-        common: the flags that serve all of them as well as their own do; None where there are none such.
+        common: the flags that serve all of them, and as well as their own do; None where there are none such.
     """
 
     engine: str
@@ -55,7 +55,7 @@ def _offers(models: Sequence[Inspection], engine: str) -> Iterator[tuple[str, La
 
 
 def _serves(models: Sequence[Inspection], engine: str, launch: Launch) -> bool:
-    """Whether none of them fares worse with these parsers than with its own."""
+    """Whether none of them fares worse with these parsers than with its own, and none ill with both."""
     for model in models:
         own = outcomes.launch(model, engine)
         if own == launch:
@@ -75,4 +75,6 @@ def _read(told: Mapping[str, outcomes.Outcome]) -> Mapping[str, Grade | None]:
 
 
 def _loses(before: Grade | None, after: Grade | None) -> bool:
-    return before is not None and after is not None and GRADES.index(after) < GRADES.index(before)
+    if before is None or after is None:
+        return False
+    return after == "broken" or GRADES.index(after) < GRADES.index(before)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -94,10 +94,12 @@ class Apart:
 
     Attributes:
         ways: how it is done → the models that do it so.
+        engines: how it is done and the model → on which engines; only of models that do it in more ways than one.
     """
 
     subject: Subject
     ways: tuple[tuple[str, tuple[int, ...]], ...]
+    engines: Mapping[tuple[str, int], tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -254,12 +256,16 @@ class Standings:
         found = []
         for subject in self.relied:
             ways: dict[str, list[int]] = {}
+            split: dict[tuple[str, int], tuple[str, ...]] = {}
             for model in range(self.count) if subject.id in _OWN_WAY else ():
-                told = (self.outcome(model, engine, subject.id) for engine in self.engines)
-                for word in dict.fromkeys(one.word for one in told if one.grade == "works"):
+                told = [(engine, self.outcome(model, engine, subject.id)) for engine in self.engines]
+                words = dict.fromkeys(one.word for _, one in told if one.grade == "works")
+                for word in words:
                     ways.setdefault(word, []).append(model)
+                    if len(words) > 1:
+                        split[word, model] = tuple(engine for engine, one in told if one.word == word)
             if len(ways) > 1:
-                found.append(Apart(subject, tuple((word, tuple(models)) for word, models in ways.items())))
+                found.append(Apart(subject, tuple((word, tuple(models)) for word, models in ways.items()), split))
         return tuple(found)
 
 

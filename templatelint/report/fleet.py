@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from templatelint.fleet import Fleet
     from templatelint.fleet.mend import Kept, Override
-    from templatelint.fleet.standing import Loss
+    from templatelint.fleet.standing import Apart, Loss
     from templatelint.fleet.terms import SharedTerm
     from templatelint.model import EngineUse, NotRun
     from templatelint.outcomes import Grade, Subject
@@ -241,7 +241,7 @@ def _contract(fleet: Fleet, setting: Setting) -> Iterator[str]:
     yield from _item("·", f"may rely on: {_relied(fleet)}", setting)
     lines = [_term(term, fleet) for term in fleet.terms]
     for one in fleet.standings.apart:
-        ways = ", ".join(f"{word} ({_who(models, fleet)})" for word, models in one.ways)
+        ways = ", ".join(f"{word} ({_doing(one, word, models, fleet)})" for word, models in one.ways)
         lines.append(f"{_name(one.subject)} differ: {ways}")
     for line in lines:
         yield from _item("·", line, setting)
@@ -261,6 +261,16 @@ def _relied(fleet: Fleet) -> str:
         but = f" (but not {', '.join(missed)})" if missed else ""
         told.append(f"{need.name}{_where(need.common, fleet)}{but}")
     return ", ".join(told) or "nothing"
+
+
+def _doing(one: Apart, word: str, models: Sequence[int], fleet: Fleet) -> str:
+    """The models that do it in that way, and where they do if elsewhere they do it in another."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for model in models:
+        groups.setdefault(one.engines.get((word, model), ()), []).append(model)
+    return "; ".join(
+        f"{_who(those, fleet)}{_where(engines or fleet.standings.engines, fleet)}" for engines, those in groups.items()
+    )
 
 
 def _term(term: SharedTerm, fleet: Fleet) -> str:
