@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib.resources
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -419,6 +420,245 @@ def test_what_is_refused_is_told(a: str, b: str, request_: Request, told: list[t
     answer = _replayed(a, b, request_)
     assert _told(answer) == told
     assert (answer.judged, answer.not_run) == (1, ())
+
+
+SHORT_IDS = "{% for m in messages %}{% for c in m.tool_calls or [] %}{% if c.id | length != 9 %}{{ raise_exception('nine letters') }}{% endif %}{% endfor %}{% endfor %}"  # fmt: skip  # noqa: E501 (the same)
+ANSWERED = "{% for m in messages %}{% if m.role == 'user' and loop.previtem and loop.previtem.role == 'tool' %}{{ raise_exception('answer first') }}{% endif %}{% endfor %}"  # fmt: skip  # noqa: E501 (the same)
+JOINED = "{% for m in messages %}{% if m.role == 'user' and loop.previtem and loop.previtem.role in ['user', 'tool'] or m.role == 'system' and not loop.first %}{{ raise_exception('in turns') }}{% endif %}{% endfor %}"  # fmt: skip  # noqa: E501 (the same)
+NO_TOOLS = "{% for m in messages %}{% if m.role == 'tool' or m.tool_calls %}{{ raise_exception('in turns') }}{% endif %}{% endfor %}"  # fmt: skip  # noqa: E501 (the same)
+LATER: dict[str, Any] = {"role": "system", "content": "Answer in French from now on."}
+ANSWER: dict[str, Any] = {"role": "assistant", "content": "It is foggy."}
+RESULT: dict[str, Any] = {"role": "tool", "tool_call_id": "call_1", "content": "fog"}
+# a template that refuses, messages, and what of them it refuses
+SEVERAL: list[tuple[str, str, list[dict[str, Any]], list[str]]] = [
+    (
+        "one after the other",
+        ANSWERED + SHORT_IDS,
+        [USER, _calling(_call()), RESULT, USER],
+        ["user-after-tool", "call-ids"],
+    ),
+    (
+        "the other way round",
+        SHORT_IDS + ANSWERED,
+        [USER, _calling(_call()), RESULT, USER],
+        ["call-ids", "user-after-tool"],
+    ),
+    (
+        "the first alone",
+        ANSWERED + SHORT_IDS,
+        [USER, _calling({**_call(), "id": "abcdefgh1"}), RESULT, USER],
+        ["user-after-tool"],
+    ),
+    ("the second alone", ANSWERED + SHORT_IDS, [USER, _calling(_call()), RESULT, ANSWER, USER], ["call-ids"]),
+    (
+        "two with the same words",
+        JOINED,
+        [SYSTEM, USER, USER, ANSWER, LATER, USER],
+        ["later-system", "consecutive-users"],
+    ),
+    (
+        "three with the same words",
+        JOINED,
+        [SYSTEM, USER, USER, _calling(_call()), RESULT, USER, ANSWER, LATER, USER],
+        ["later-system", "consecutive-users", "user-after-tool"],
+    ),
+    ("one of those", JOINED, [SYSTEM, USER, USER], ["consecutive-users"]),
+    ("another", JOINED, [SYSTEM, USER, ANSWER, LATER, USER], ["later-system"]),
+    (
+        "then a third",
+        JOINED + SHORT_IDS,
+        [USER, USER, _calling(_call()), RESULT, USER],
+        ["consecutive-users", "user-after-tool", "call-ids"],
+    ),
+    (
+        "what a smaller change does not mend",
+        NO_TOOLS + SHORT_IDS,
+        [USER, _calling(_call()), RESULT, USER],
+        ["tool-calls"],
+    ),
+    (
+        "with the same words as what it does",
+        JOINED + NO_TOOLS,
+        [USER, USER, _calling(_call()), RESULT, ANSWER, USER],
+        ["consecutive-users", "tool-calls"],
+    ),
+    ("all system messages", NO_SYSTEM + JOINED, [SYSTEM, USER, LATER, USER], ["system", "consecutive-users"]),
+    (
+        "of another role",
+        NO_SYSTEM.replace("== 'system'", "in ['system', 'developer']"),
+        [{**SYSTEM, "role": "developer"}, USER],
+        ["system"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("b", "messages", "told"), [row[1:] for row in SEVERAL], ids=[row[0] for row in SEVERAL])
+def test_the_smallest_changes_say_what_is_refused(b: str, messages: list[dict[str, Any]], told: list[str]) -> None:
+    answer = _replayed(CALLS, b + CALLS, Request(messages))
+    assert [(one.verdict, one.subject, one.follows) for one in answer.predictions] == [
+        ("breaks", subject, "") for subject in told
+    ]
+
+
+def test_a_request_that_smaller_changes_may_mend_does_not_follow_another() -> None:
+    lone = Request([USER, _calling(_call()), RESULT])
+    turns = [Request([USER, USER, _calling(_call(number)), RESULT, ANSWER, USER]) for number in range(3)]
+    answer = _replayed(CALLS, JOINED + NO_TOOLS + CALLS, lone, *turns)
+    assert [(one.request, one.subject) for one in answer.predictions if one.request != "r0"] == [
+        (f"r{number}", subject) for number in (1, 2, 3) for subject in ("consecutive-users", "tool-calls")
+    ]
+    assert [one.subject for one in answer.predictions if one.request == "r0"] == ["tool-calls"]
+
+
+IMAGE: dict[str, Any] = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+SEEN = Request([{"role": "user", "content": [{"type": "text", "text": "What is on this picture?"}, IMAGE]}])
+PLACED = "{% for m in messages %}{% for p in m.content %}{{ p.text or '<image>' }}{% endfor %}{% endfor %}"
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "llama.cpp"])
+def test_images_are_judged_where_the_server_takes_them(engine: str) -> None:
+    answer = _replayed(PLACED, PLAIN, SEEN, Request([USER]), engine=engine)
+    assert (answer.judged, answer.failing) == (1, 0)
+    why = "images, sounds and films need a server with a model that takes them (--media)"
+    assert [one.why for one in answer.not_run] == [f"1 request not judged on {engine}: {why}"]
+    able = _replayed(PLACED, PLACED + "!", replace(SEEN, media=True), engine=engine)
+    assert (able.judged, able.failing, able.not_run) == (1, 0, ())
+
+
+def test_cures_of_images_are_something_that_clients_can_do() -> None:
+    for b in ("{{ messages[0].content + '' }}", "{{ messages[0].content }}"):
+        told = _replayed(PLACED, b, SEEN, engine="transformers").predictions
+        assert {one.help for one in told} == {"send text alone, or serve a model that takes images, sounds and films"}
+
+
+THINKS = "{% set t = enable_thinking is not defined or enable_thinking %}" + PLAIN + "{{ '<think>' if t else '<think></think>' }}"  # fmt: skip  # noqa: E501 (a template)
+OFF = {"enable_thinking": False}
+VARIABLES: list[tuple[str, str, str, dict[str, Any], list[tuple[str, str, str]]]] = [
+    ("both read it", THINKS, THINKS + "!", OFF, []),
+    (
+        "answers begin as thoughts",
+        THINKS,
+        PLAIN + "<think>\n",
+        OFF,
+        [("breaks", "thinking-switch", "send none: what it says has no effect")],
+    ),
+    (
+        "another is read",
+        THINKS,
+        THINKS.replace("enable_thinking", "thinking"),
+        OFF,
+        [("breaks", "thinking-switch", 'send "thinking": false among the template variables')],
+    ),
+    (
+        "another is read, as is asked for",
+        THINKS,
+        "{{ '<think>' if thinking else '<think></think>' }}" + PLAIN,
+        OFF,
+        [("changes", "thinking-switch", "")],
+    ),
+    ("no thoughts at all", THINKS, PLAIN, OFF, [("changes", "thinking-switch", "")]),
+    (
+        "nobody knows",
+        THINKS,
+        "{# reasoning #}" + PLAIN,
+        OFF,
+        [("degrades", "thinking-switch", "send none: what it says has no effect")],
+    ),
+    (
+        "on, and no thoughts",
+        THINKS,
+        PLAIN,
+        {"enable_thinking": True},
+        [("breaks", "thinking-switch", "send none: what it says has no effect")],
+    ),
+    ("on, always", THINKS, PLAIN + "<think>", {"enable_thinking": True}, []),
+    (
+        "on, where it is off",
+        THINKS,
+        "{{ '<think>' if thinking else '<think></think>' }}" + PLAIN,
+        {"enable_thinking": True},
+        [("breaks", "thinking-switch", 'send "thinking": true among the template variables')],
+    ),
+    ("neither reads it", PLAIN, PLAIN + "!", OFF, []),
+    ("only the other", PLAIN, THINKS, OFF, [("changes", "thinking-switch", "")]),
+    (
+        "any variable",
+        "{{ city }}" + PLAIN,
+        PLAIN,
+        {"city": "Oslo"},
+        [
+            (
+                "breaks",
+                "template-variables",
+                "expect no effect of it, or serve it with a template of this model that reads it",
+            )
+        ],
+    ),
+    ("what holds anyway", "{{ city or 'Oslo' }}" + PLAIN, PLAIN, {"city": "Oslo"}, []),
+]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "variables", "told"), [row[1:] for row in VARIABLES], ids=[row[0] for row in VARIABLES]
+)
+def test_template_variables(a: str, b: str, variables: dict[str, Any], told: list[tuple[str, str, str]]) -> None:
+    answer = _replayed(a, b, Request([USER], variables=variables), engine="transformers")
+    assert [(one.verdict, one.subject, one.help) for one in answer.predictions] == told
+    assert answer.switching == ("enable_thinking" in variables)
+
+
+XML = PLAIN.replace("{{ m.content }}", "{{ m.content }}{% for c in m.tool_calls or [] %}<{{ c.function.name }}>{% for k, v in c.function.arguments.items() %}<{{ k }}>{{ v }}{% endfor %}{% endfor %}")  # fmt: skip  # noqa: E501 (the same)
+PRINTED: list[tuple[str, str, str, list[dict[str, Any]], list[tuple[str, str]]]] = [
+    ("false", CALLS, XML, [USER, _calling(_call(arguments='{"deep": false}'))], [("degrades", "argument-values")]),
+    ("null within", CALLS, XML, [USER, _calling(_call(arguments='{"at": [null]}'))], [("degrades", "argument-values")]),
+    ("no longer", XML, CALLS, [USER, _calling(_call(arguments='{"deep": false}'))], [("improves", "argument-values")]),
+    ("the word itself", CALLS, XML, [USER, _calling(_call(arguments='{"deep": "False"}'))], []),
+    ("a number", CALLS, XML, [USER, _calling(_call(arguments='{"deep": 1}'))], []),
+    ("with both", XML, XML + "!", [USER, _calling(_call(arguments='{"deep": true}'))], []),
+    (
+        "a mapping",
+        CALLS,
+        CALLS.replace("c.function | tojson", "c.function.name ~ ' ' ~ c.function.arguments"),
+        [USER, _calling(_call())],
+        [("breaks", "arguments")],
+    ),
+    (
+        "the dialect's own",
+        CALLS,
+        CALLS.replace("c.function | tojson", "c.function.name ~ '(deep=' ~ c.function.arguments.deep ~ ')'"),
+        [USER, _calling(_call(arguments='{"deep": true}'))],
+        [],
+    ),
+    (
+        "a result's parts",
+        "{% for m in messages %}{{ m.content if m.content is string else m.content[0].text }}{% endfor %}",
+        "{% for m in messages %}{{ m.content }}{% endfor %}",
+        [USER, {"role": "tool", "content": [{"type": "text", "text": "It's fog."}]}],
+        [("breaks", "tool-results-parts")],
+    ),
+    (
+        "what the template itself writes so",
+        "{% for m in messages %}{{ m.content }}{% endfor %}",
+        "{{ [{'type': 'text'}] }}{% for m in messages %}{{ m.content }}{% endfor %}",
+        [USER],
+        [],
+    ),
+    (
+        "although the template writes so elsewhere",
+        "{% for m in messages %}{{ m.content[0].text }}{% endfor %}",
+        "{% if x %}{{ [{'type': 'text', 'text': ''}] }}{% endif %}{% for m in messages %}{{ m.content }}{% endfor %}",
+        [{"role": "user", "content": [{"type": "text", "text": "See this."}]}],
+        [("breaks", "content-parts")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("a", "b", "messages", "told"), [row[1:] for row in PRINTED], ids=[row[0] for row in PRINTED])
+def test_data_that_are_printed_as_a_language_writes_them(
+    a: str, b: str, messages: list[dict[str, Any]], told: list[tuple[str, str]]
+) -> None:
+    answer = _replayed(a, b, Request(messages), engine="transformers")
+    assert [(one.verdict, one.subject) for one in answer.predictions] == told
 
 
 def test_what_a_refuses_too_is_counted_apart() -> None:

@@ -136,10 +136,11 @@ def _helpful(render: Render, refused: Sequence[_Refused]) -> list[list[_Step]]:
 
 
 def _may_be_smaller(steps: Sequence[_Step], size: int) -> bool:
-    """Whether combinations of that size are worth a try: three only where nothing else helps."""
+    """Whether combinations of that size are worth a try: where nothing helps, or much is taken away."""
     if not steps:
         return True
-    return size < _TOGETHER and len(steps) == 1 and steps[0].error is None
+    taken = len(steps) == 1 and steps[0].error is None
+    return taken and (size < _TOGETHER or steps[0].ranks[-1] >= LOSSLESS)
 
 
 def _combinations(one: _Refused, steps: Sequence[_Step], size: int) -> Iterator[tuple[int, ...]]:

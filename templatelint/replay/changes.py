@@ -365,23 +365,19 @@ def _user_for_tool(message: _Message) -> _Message:
 def _without_calls(messages: Sequence[_Message]) -> list[_Message]:
     """With calls left out, and their results; where that leaves two turns of one role, they are joined."""
     kept: list[_Message] = []
+    gap = False  # what stood before the message is left out
     for message in messages:
-        if _is(message, "tool"):
+        if _is(message, "tool") or (_calls(message) and not _text(message.get("content"))):
+            gap = True
             continue
-        if _calls(message):
-            if not _text(message.get("content")):
-                continue
-            kept.append({name: value for name, value in message.items() if name != "tool_calls"})
+        one = {name: value for name, value in message.items() if name != "tool_calls"} if _calls(message) else message
+        if gap and kept and one.get("role") == kept[-1].get("role"):
+            text = f"{_text(kept[-1].get('content'))}\n{_text(one.get('content'))}"
+            kept[-1] = {**kept[-1], "content": text}
         else:
-            kept.append(message)
-    joined: list[_Message] = []
-    for message in kept:
-        if joined and message.get("role") == joined[-1].get("role"):
-            text = f"{_text(joined[-1].get('content'))}\n{_text(message.get('content'))}"
-            joined[-1] = {**joined[-1], "content": text}
-        else:
-            joined.append(message)
-    return joined if len(kept) < len(messages) or kept != list(messages) else list(messages)
+            kept.append(one)
+        gap = False
+    return kept
 
 
 def _chat_only(request: Request) -> Request | None:
