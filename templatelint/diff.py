@@ -319,14 +319,26 @@ def _cure_of_parsers(subject: Subject, b: _Side, started: Launch) -> tuple[str, 
         if own:
             return "launch with the parsers that fit", ((b.engine, " ".join(own)),)
         return "launch without these parsers", ((b.engine, " ".join(_words(started))),)
-    calls = subject.id in _OF_CALLS
-    runs = Launch(calls=started.calls) if calls else Launch(thoughts=started.thoughts)
-    cure = f"launch without this parser and {subject.cure}" if any(runs) else subject.cure
-    if calls and b.engine in _WANTS_PARSER:
-        cure = f'{cure}, of requests with `tool_choice: "none"`'
-    if calls:
-        cure = f"{cure}: no parser gets them back"
-    return cure, ((b.engine, " ".join(_words(runs))),) if any(runs) else ()
+    if subject.id in _OF_CALLS:
+        return _calls_by_hand(subject, b, started)
+    return _without(Launch(thoughts=started.thoughts), subject.cure, b)
+
+
+def _calls_by_hand(subject: Subject, b: _Side, started: Launch) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """How a client gets at calls that no parser reads; where one call is read, two of them are asked for in turn."""
+    if subject.id != _ONE_CALL and b.outcomes(started, frozenset())[_ONE_CALL].grade == "works":
+        return subject.cure, ()
+    own = BY_ID[_ONE_CALL].cure
+    if b.engine in _WANTS_PARSER:
+        return f'{own}, of requests with `tool_choice: "none"`: no parser gets them back', ()
+    return _without(Launch(calls=started.calls), f"{own}: no parser gets them back", b)
+
+
+def _without(runs: Launch, cure: str, b: _Side) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """The cure; where parsers run that are in its way, without them."""
+    if not any(runs):
+        return cure, ()
+    return f"launch without this parser and {cure}", ((b.engine, " ".join(_words(runs))),)
 
 
 def _possible(subject: Subject, cure: str, after: Mapping[str, Outcome]) -> str:
@@ -345,8 +357,9 @@ _TAKES = {
 }
 # what the parsers decide that an engine is launched with
 READ_BY_PARSERS = frozenset({"reply-calls", "reply-parallel-calls", "answers", "reply-thoughts"})
-_OF_CALLS = frozenset({"reply-calls", "reply-parallel-calls"})
-# engines that answer requests with tools only with a parser of calls, unless these forbid calls
+_ONE_CALL = "reply-calls"
+_OF_CALLS = frozenset({_ONE_CALL, "reply-parallel-calls"})
+# engines that answer requests with tools only with a parser of calls, unless these forbid calls: then none runs
 _WANTS_PARSER = frozenset({"vllm"})
 # of which a client has to know although nothing is lost
 _TOLD_OF = frozenset({"call-dialect", "thinking-default"})
