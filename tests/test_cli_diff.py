@@ -220,6 +220,41 @@ def test_own_requests_decide(cli: InProcess, here: Path) -> None:
     assert cli("diff", "a.jinja", "strict.jinja", *TWO, "--messages", "traffic.jsonl").code == 0
 
 
+def test_requests_with_images_are_judged_where_the_server_takes_them(cli: InProcess, here: Path) -> None:
+    parts = "{% for m in messages %}{% for p in m.content %}{{ p.text or '<image>' }}{% endfor %}{% endfor %}"
+    (here / "sees.jinja").write_text(parts)
+    (here / "blind.jinja").write_text(parts.replace("or '<image>'", ""))
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    message = {"role": "user", "content": [{"type": "text", "text": "How deep is this?"}, image]}
+    (here / "traffic.json").write_text(json.dumps({"id": "seen", "messages": [message]}))
+    asked = ("diff", "sees.jinja", "blind.jinja", "--engine", "sglang")
+    unknown = cli(*asked, "--messages", "traffic.json")
+    assert unknown.code == 2
+    assert "no request could be judged" in unknown.err
+    assert "(--media)" in unknown.out
+    told = cli(*asked, "--messages", "traffic.json", "--media")
+    assert told.code == 1
+    assert "an image, sound or film leaves no trace in the prompt" in told.out
+    assert cli(*asked, "--media").code == 2
+
+
+def test_requests_that_fail_with_a_too_are_counted_apart(cli: InProcess, here: Path) -> None:
+    system = {"role": "system", "content": "You answer in the dialect of the northern fleet."}
+    user = {"role": "user", "content": "How deep is the Heron fjord?"}
+    rows = [{"id": "led", "messages": [system, user]}, {"id": "plain", "messages": [user]}]
+    (here / "traffic.json").write_text(json.dumps(rows))
+    ran = cli("diff", "strict.jinja", "strict.jinja", *TWO, "--messages", "traffic.json")
+    assert ran.code == 0
+    assert "0 of 1 request break · 1 fails with A too" in ran.out
+    assert "Of the others, 1 fails with A too." in cli(
+        *("diff", "strict.jinja", "strict.jinja", *TWO, "--messages", "traffic.json", "--output-format", "html")
+    ).out.replace("&#39;", "'")
+    (here / "traffic.json").write_text(json.dumps(rows[:1]))
+    ran = cli("diff", "strict.jinja", "strict.jinja", *TWO, "--messages", "traffic.json")
+    assert ran.code == 2
+    assert "every request fails with A too" in ran.err
+
+
 def test_requests_that_cannot_be_read_are_no_silence(cli: InProcess, here: Path) -> None:
     good = json.dumps({"id": "plain", "messages": [{"role": "user", "content": "How deep is the Heron fjord?"}]})
     (here / "traffic.jsonl").write_text(f"{good}\nno json\n")

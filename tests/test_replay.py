@@ -661,6 +661,26 @@ def test_data_that_are_printed_as_a_language_writes_them(
     assert [(one.verdict, one.subject) for one in answer.predictions] == told
 
 
+WRAPS = "{% for m in messages %}{% if m.role == 'user' %}{% for p in m.content %}{{ p.text }}{% endfor %}{% else %}{{ m.content }}{% endif %}{% endfor %}"  # fmt: skip  # noqa: E501 (a template)
+
+
+@pytest.mark.parametrize(
+    ("b", "engine", "told"),
+    [
+        (WRAPS, "vllm", [("system", "launch with --chat-template-content-format string")]),
+        (
+            WRAPS.replace("'user'", "'system'"),
+            "vllm",
+            [("string-content", "launch with --chat-template-content-format string")],
+        ),
+        (PLAIN, "vllm", []),
+    ],
+)
+def test_texts_of_which_an_engine_makes_lists(b: str, engine: str, told: list[tuple[str, str]]) -> None:
+    answer = _replayed(PLAIN, b, Request([SYSTEM, USER]), engine=engine)
+    assert [(one.subject, one.help) for one in answer.predictions] == told
+
+
 def test_what_a_refuses_too_is_counted_apart() -> None:
     answer = _replayed(NO_SYSTEM, NO_SYSTEM + " ", Request([SYSTEM, USER]), Request([USER]), Request([SYSTEM, USER]))
     assert (_told(answer), answer.judged, answer.failing, answer.not_run) == ([], 1, 2, ())

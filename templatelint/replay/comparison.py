@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from templatelint.errors import clip
@@ -34,7 +33,9 @@ _PRINTS_DATA = "a list of parts is printed as data"
 _PRINTED = {
     "content-parts": "a list of parts",
     "tool-results-parts": "a tool result with a list of parts",
-    "string-content": "a text that the engine makes a list of parts of",
+    # engines make a list of parts of these
+    "system": "a system message",
+    "string-content": "a message",
 }
 # kind of an error → what becomes of several things, and of one
 _HOW = {
@@ -214,7 +215,7 @@ class Comparison:
         cure = BY_ID[subject].cure
         if subject == "content-parts" and _has_media(self.requests[row]):
             cure = WITHOUT_MEDIA
-        elif subject == "string-content":  # it is the engine that makes a list of it
+        elif subject in {"system", "string-content"}:
             vllm = self._b.side.engine.name == "vllm"
             cure = "launch with --chat-template-content-format string" if vllm else ""
         said = f"{_PRINTED[subject]} is printed as data"
@@ -464,4 +465,11 @@ def _has_media(request: Request) -> bool:
 
 
 def _first_difference(one: str, other: str) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    same, end = 0, min(len(one), len(other))
+    while same < end:
+        middle = (same + end + 1) // 2
+        if one[:middle] == other[:middle]:
+            same = middle
+        else:
+            end = middle - 1
+    return same

@@ -26,7 +26,7 @@ _KEYS = 50  # members of arguments that are looked for
 def as_lists(request: Request, prompt: str, template: str) -> frozenset[str]:
     """Of whom lists of parts are printed as data: `tool-results-parts`, `content-parts`.
 
-    Where engines make lists of texts, of these too: `string-content`.
+    Where engines make lists of texts, of these too: `system`, `string-content`.
     """
     return frozenset(_as_lists(request, prompt, template))
 
@@ -38,7 +38,7 @@ def _as_lists(request: Request, prompt: str, template: str) -> Iterator[str]:
     for message in request.messages:
         content = message.get("content")
         if isinstance(content, str):
-            subject = "string-content"
+            subject = "system" if message.get("role") == "system" else "string-content"
             texts: list[Any] = [content]
         elif isinstance(content, list):
             texts = [part.get("text") for part in content if isinstance(part, Mapping)]
