@@ -13,6 +13,8 @@ from templatelint.contract import Term
 from templatelint.fleet.mend import Mend, smallest
 from templatelint.fleet.terms import NEED_OF, shared
 from templatelint.model import NEEDS
+from templatelint.report import Setting
+from templatelint.report import fleet as report
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -396,6 +398,12 @@ def test_flags_that_serve_all(names: tuple[str, ...], common: str | None) -> Non
     assert ["--tool-call-parser" in flags for flags in launching.flags] == [name != GEMMA2 for name in names]
 
 
+def test_flags_with_which_neither_reads_serve_nobody() -> None:
+    (launching,) = judged(LLAMA31, NEMO, GEMMA2, on="sglang").launchings
+    assert launching.flags == ("--tool-call-parser llama3", "--tool-call-parser mistral", "")
+    assert launching.common is None
+
+
 def test_engines_that_are_told_nothing_have_no_launching() -> None:
     assert judged(QWEN25, LLAMA31, on="transformers llama.cpp").launchings == ()
     assert judged(GEMMA2, on="vllm").launchings == ()
@@ -408,6 +416,15 @@ def test_a_parser_named_for_all_is_mended_by_flags_of_its_own() -> None:
     assert [(one.model, one.engine) for one in found.mend.relaunches] == [(1, "vllm")]
     assert "--tool-call-parser llama3_json" in found.mend.relaunches[0].flags
     assert found.mend.rules == ()
+
+
+def test_what_one_model_does_in_two_ways_is_told_by_engine() -> None:
+    found = judged(QWEN3, "deepseek-ai-DeepSeek-V3.1", on="transformers llama.cpp")
+    (apart,) = (one for one in found.standings.apart if one.subject.id == "thinking-default")
+    assert apart.ways == (("on", (0, 1)), ("off", (1,)))
+    assert apart.engines == {("on", 1): ("llama.cpp",), ("off", 1): ("transformers",)}
+    text = " ".join("".join(report.write(found, (), (), (), Setting())).split())
+    assert "differ: on (A; B on llama.cpp), off (B on transformers)" in text
 
 
 def test_calls_of_several_dialects_are_told() -> None:
