@@ -14,8 +14,10 @@ calls are spelt. So are a system message in mid-conversation (the records have t
 tool loop (theirs are in an answer of the past) and switches of thinking other than `enable_thinking`. What `diff` says
 of these is counted by subject and set aside, as is what hardly any client relies on and is no break by definition.
 
-A text counts as shown where it stands in the prompt, letter case apart. Where another request's prompt has it for
-another reason (a tool's definition names the tool as a call does), it has to stand there more often than in that one.
+A text counts as shown where it stands in the prompt, letter case apart; one that was sent as a string and is printed as
+a member of a part, of which the server makes a list for some templates, does not work. Where another request's prompt
+has it for another reason (a tool's definition names the tool as a call does), it has to stand there more often than in
+that one.
 
 Three definitions follow from what a client of llama.cpp can do rather than from the request alone: definitions that
 are shown only beside a system message do work, a call may show its id for its name (the ids of Kimi K2's calls hold
@@ -26,6 +28,7 @@ has the refusal.
 from __future__ import annotations
 
 import random
+import re
 import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -54,6 +57,7 @@ _DEFINED = "Get the current weather in a city."
 _TOOLS = ("get_weather", _DEFINED, "add_numbers", "Add two numbers.")
 _ARGUMENTS = ("city", "Paris", "unit", "celsius")
 _RESULT = "sunny"
+_ASKED = "What is the weather in Paris?"
 # the requests with the same call and result: content null or "", arguments as an object, an id of nine characters
 _CALLS = ("tool_call_empty", "tool_call_null", "tool_call_objargs", "tool_call_named")
 _UNNAMED = _CALLS[:3]
@@ -88,6 +92,11 @@ class Record:
     def count(self, request: str, text: str) -> int:
         """How often the text stands in the prompt; 0 where there is none."""
         return self.prompts.get(request, "").count(text.casefold())
+
+    def printed(self, request: str, text: str) -> bool:
+        """Whether the text stands in the prompt as a member of a part: `{'type': 'text', 'text': '…'}`."""
+        part = rf"""['"]text['"]\s*:\s*['"][^{{}}]{{0,8}}{re.escape(text.casefold())}"""
+        return re.search(part, self.prompts.get(request, "").replace('{\\"', "")) is not None
 
     def error(self, request: str) -> str:
         """Why the request has no prompt; empty where it has one."""
@@ -130,12 +139,15 @@ def _chat(record: Record) -> bool:
 
 
 def _string_content(record: Record) -> bool:
-    """It is shown where it is sent as a string."""
-    return record.shows("user", "Hello, how are you?")
+    """It is shown where it is sent as a string, and not as data."""
+    text = "Hello, how are you?"
+    return record.shows("user", text) and not record.printed("user", text)
 
 
 def _earlier_turns(record: Record) -> bool | None:
-    """Answers and users' texts of all turns are shown; without a system message where that is refused."""
+    """Answers and users' texts of all turns are shown, not as data; without a system message where that is refused."""
+    if any(record.printed("multi_turn", text) for text in ("Hi, how can I help?", "It is 4.", "And 3+3?")):
+        return False
     if "multi_turn" in record.prompts:
         return record.shows("multi_turn", "Hi, how can I help?", "What is 2+2?", "It is 4.", "And 3+3?")
     others = [request for request in ("reasoning_history", "think_in_content") if request in record.prompts]
@@ -143,14 +155,18 @@ def _earlier_turns(record: Record) -> bool | None:
 
 
 def _system(record: Record) -> bool:
-    """A system message that no template has as its default is shown, and another is not refused."""
-    return record.shows("unicode_content", "Réponds en français") and "system_user" in record.prompts
+    """A system message that no template has as its default is shown, not as data, and another is not refused."""
+    text = "Réponds en français"
+    shown = record.shows("unicode_content", text) and not record.printed("unicode_content", text)
+    return shown and "system_user" in record.prompts
 
 
 def _system_with_tools(record: Record) -> bool | None:
     """The same beside tools; not known where the template's default has the same text, and none where tools fail."""
     if "tools_user" not in record.prompts:
         return None
+    if record.printed("tools_system_user", _SYSTEM):
+        return False
     told = record.count("tools_system_user", _SYSTEM)
     default = record.count("tools_user", _SYSTEM)
     return None if default and told == default else told > default
@@ -159,6 +175,11 @@ def _system_with_tools(record: Record) -> bool | None:
 def _tools(record: Record) -> bool:
     """Names and descriptions of both tools are shown, with a system message at least."""
     return any(record.shows(request, *_TOOLS) for request in ("tools_user", "tools_system_user"))
+
+
+def _texts_with_tools(record: Record) -> bool | None:
+    """Where tools are shown: the question is, and not as data."""
+    return record.shows("tools_user", _ASKED) and not record.printed("tools_user", _ASKED) if _tools(record) else None
 
 
 def _tool_calls(record: Record) -> bool | None:
@@ -171,6 +192,8 @@ def _tool_calls(record: Record) -> bool | None:
 
 def _tool_results(record: Record) -> bool:
     """The result is shown without the function's name beside it; an id of nine characters may be demanded."""
+    if any(record.printed(request, '"temperature') or record.printed(request, "temperature") for request in _UNNAMED):
+        return False
     if any(record.shows(request, _RESULT) for request in _UNNAMED):
         return True
     return "tool call id" in record.error("tool_call_empty").casefold() and record.shows("tool_call_named", _RESULT)
@@ -316,6 +339,7 @@ TRUTH: Mapping[str, Callable[[Record], bool | None]] = {
     "system": _system,
     "system-with-tools": _system_with_tools,
     "tools": _tools,
+    "texts-with-tools": _texts_with_tools,
     "tool-calls": _tool_calls,
     "tool-results": _tool_results,
     "arguments": _arguments,
@@ -415,14 +439,14 @@ class Compared(NamedTuple):
 def of_pair(a: Known, b: Known) -> Iterator[Compared]:
     """What `diff` says of B in A's place, and what the records say, need by need."""
     found = diff.compare(a.compared, b.compared, [(ENGINE, ENGINE)], set(outcomes.JUDGED), diff.Launches({}))
-    said = {row.subject for row in found.predictions if row.verdict == "breaks" and ENGINE in row.engines}
+    said = {row.subject: row.need for row in found.predictions if row.verdict == "breaks" and ENGINE in row.engines}
     told = (a.told & b.told) - _MILD
     broke = {subject for subject in told if a.works[subject] and not b.works[subject]}
     for need in outcomes.JUDGED:
         asked = {subject for subject in told if _NEED_OF[subject] == need}
-        unasked = frozenset(subject for subject in said - told if _NEED_OF[subject] == need)
+        unasked = frozenset(subject for subject, own in said.items() if subject not in told and own == need)
         yield Compared(
-            f"{a.name} → {b.name}", need, frozenset(said & asked), frozenset(broke & asked), bool(asked), unasked
+            f"{a.name} → {b.name}", need, frozenset(said.keys() & asked), frozenset(broke & asked), bool(asked), unasked
         )
 
 

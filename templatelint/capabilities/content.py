@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import nodes
-
 from templatelint.capabilities import tools
-from templatelint.reading import has, message_text, positions
-from templatelint.syntax import TemplateSyntax, parse, walk
+from templatelint.checks._parts import printed
+from templatelint.reading import has
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from templatelint.capabilities.cells import Cells, Word
-    from templatelint.model import Case
-    from templatelint.view import View
 
 _BASIC, _TURNS = "chat-basic", "chat-turns"
 _WHOSE = {"typed-user": "user", "typed-system": "system", "typed-assistant": "assistant"}
 _RESULT = {"tool-result-typed": "tool"}
 CASES = (_BASIC, _TURNS, *_WHOSE, *_RESULT)
 CARRIERS = tuple(_RESULT)
-
-# what stands before a text where the part that holds it is printed: its key, and no end of it since
-_KEYED = re.compile(r"""['"]text['"]\s*:\s*['"][^{}]*\Z""")
-_KEY = 24  # characters
-_OBJECT = "[object "
 
 
 def facts(cells: Cells, known: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,38 +86,8 @@ def _parts(cells: Cells, fact: str, case_id: str, role: str) -> Word:
     prompt = cells.prompt(case_id)
     if prompt is None:
         return None if cells.error(case_id) is None else cells.told(fact, "raises", case_id)
+    if printed(cells.view, case_id, role) is not None:
+        return "printed"
     case = cells.case(case_id)
-    marks = [mark for mark in case.marks if mark.split(".")[0] == role]
-    if any(as_data(cells.view, case, prompt, mark) for mark in marks):
-        return "printed"
-    arrived = [has(prompt, case, mark) for mark in marks]
-    if not all(arrived) and _OBJECT in prompt and _OBJECT not in cells.view.template.source:
-        return "printed"
+    arrived = [has(prompt, case, mark) for mark in case.marks if mark.split(".")[0] == role]
     return "fine" if all(arrived) else "first only" if arrived[0] else "lost"
-
-
-def as_data(view: View, case: Case, prompt: str, mark: str) -> bool:
-    """Whether a text stands in the prompt as a member of a part that is printed: `{'type': 'text', 'text': '…'}`.
-
-    One that the template writes such keys round itself does not.
-    """
-    marked = case.marks[mark]
-    before = message_text(case, marked).find(marked)
-    # quotes and line ends in front of it are escaped there
-    keys = (
-        _KEYED.search(prompt[max(0, at - 2 * before - _KEY) : at].replace("\\", "")) for at in positions(prompt, marked)
-    )
-    return any(keys) and not _writes_keys(view)
-
-
-def _writes_keys(view: View) -> bool:
-    """Whether a text of the template's own ends in such a key, so that a message's text follows."""
-    try:
-        root = parse(view.template.source).root
-    except TemplateSyntax:
-        return False
-    return any(
-        isinstance(text, str) and _KEYED.search(text[-_KEY:]) is not None
-        for node in walk(root)
-        for text in [node.value if isinstance(node, nodes.Const) else getattr(node, "data", None)]
-    )

@@ -5,15 +5,22 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from jinja2 import nodes
+
 from templatelint.model import Fault
-from templatelint.reading import around, has
+from templatelint.reading import around, has, message_text, positions
+from templatelint.syntax import TemplateSyntax, parse, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from templatelint.model import Case
     from templatelint.view import View
 
-DUMPED = re.compile(r"""[\[{]\s*['"]type['"]\s*:\s*['"]text['"]|\[object |['"]text['"]\s*:\s*['"]""")
+# what stands before a text where the part that holds it is printed: its key, and no end of it since
+_KEYED = re.compile(r"""['"]text['"]\s*:\s*['"][^{}]*\Z""")
+_KEY = 24  # characters
+_OBJECT = "[object "
 
 
 def faults(view: View, whose: Mapping[str, tuple[str, str]]) -> Iterator[Fault]:
@@ -33,9 +40,9 @@ def faults(view: View, whose: Mapping[str, tuple[str, str]]) -> Iterator[Fault]:
                 bad[case_id] = (f"makes the template raise: {error.message}", view.span_of(error))
             continue
         prompt = view.prompt(case_id)
-        dumped = DUMPED.search(prompt)
-        if dumped is not None and dumped[0] not in view.template.source:
-            bad[case_id] = (f"is printed as data: {around(prompt, dumped.start())!r}", None)
+        dumped = printed(view, case_id, role)
+        if dumped is not None:
+            bad[case_id] = (f"is printed as data: {around(prompt, dumped)!r}", None)
         elif not _kept(view, case_id, role):
             bad[case_id] = ("does not reach the prompt", None)
     if bad:
@@ -48,6 +55,49 @@ def faults(view: View, whose: Mapping[str, tuple[str, str]]) -> Iterator[Fault]:
             cause=f"{roles}: {fact.split(':')[0]}",
             span=span or view.mention("content"),
         )
+
+
+def printed(view: View, case_id: str, *roles: str) -> int | None:
+    """Where a cell's prompt prints a part that holds a text of one of these roles: `{'type': 'text', 'text': '…'}`.
+
+    A template that writes such keys round texts itself prints none, wherever they stand. Where a text is not in the
+    prompt, JavaScript's `[object …]` may stand for it.
+    """
+    case, prompt = view.case(case_id), view.prompt(case_id)
+    marks = [mark for mark in case.marks if mark.split(".")[0] in roles]
+    found = next((at for mark in marks if (at := _keyed(prompt, case, mark)) is not None), None)
+    if found is not None:
+        return None if _writes_keys(view) else found
+    at = prompt.find(_OBJECT)
+    lost = at >= 0 and not all(has(prompt, case, mark) for mark in marks)
+    return at if lost and _OBJECT not in view.template.source else None
+
+
+def _keyed(prompt: str, case: Case, mark: str) -> int | None:
+    """Where the text of the mark follows the key of a part."""
+    marked = case.marks[mark]
+    before = message_text(case, marked).find(marked)
+    for at in positions(prompt, marked):
+        # what stands in front of it in its text may be escaped there
+        start = max(0, at - 2 * before - _KEY)
+        found = _KEYED.search(prompt[start:at])
+        if found is not None:
+            return start + found.start()
+    return None
+
+
+def _writes_keys(view: View) -> bool:
+    """Whether a text of the template's own ends in such a key, so that a message's text follows."""
+    try:
+        root = parse(view.template.source).root
+    except TemplateSyntax:
+        return False
+    texts = (getattr(node, "value", None) or getattr(node, "data", None) for node in walk(root) if _literal(node))
+    return any(isinstance(text, str) and _KEYED.search(text[-_KEY:]) is not None for text in texts)
+
+
+def _literal(node: nodes.Node) -> bool:
+    return isinstance(node, (nodes.Const, nodes.TemplateData))
 
 
 def _kept(view: View, case_id: str, role: str) -> bool:

@@ -7,9 +7,9 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from templatelint.checks._parts import DUMPED
+from templatelint.checks._parts import printed
 from templatelint.model import Case, Fault
-from templatelint.reading import around, region, stretch
+from templatelint.reading import around, region
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _PLAIN = ("chat-basic", "chat-turns")
 _SYSTEM = ("chat-system", "chat-turns-system")
 _TOOLS = ("tools-offer", "tool-schema-rich")
+_ROLES = ("system", "user", "assistant")
 _ARGUMENTS = "tool-arguments-types"
 _RESULT = "tool-result-json"
 CASES = (*_PLAIN, *_SYSTEM, *_TOOLS, "tool-call", _ARGUMENTS, _RESULT)
@@ -51,29 +52,25 @@ def check(view: View) -> Iterator[Fault]:
 
 def _wrapped(view: View) -> Iterator[Fault]:
     """Some engines (vLLM) make a list of parts of every text, where the template looks as if it took lists."""
-    for case, prompt in view.rendered(*_PLAIN, *_SYSTEM):
-        leak = DUMPED.search(prompt)
-        sent_as_text = all(isinstance(message["content"], str) for message in case.request.messages)
-        if leak is None or leak[0] in view.template.source or not sent_as_text:
+    for case, prompt in view.rendered(*_PLAIN, *_SYSTEM, *_TOOLS):
+        if not all(isinstance(message["content"], str) for message in case.request.messages):
             continue
-        whose = next((mark.split(".")[0] for mark in case.marks if _holds(prompt[leak.start() :], case, mark)), "")
+        leaks = {role: at for role in _ROLES if (at := printed(view, case.id, role)) is not None}
+        if not leaks:
+            continue
+        whose, at = min(leaks.items(), key=lambda leak: leak[1])
+        beside = " beside tools" if case.request.tools else ""
         yield Fault(
             message=f"{view.engine} hands text over as a list of parts, "
-            f"and {whose or 'message'} content is printed as data: {around(prompt, leak.start())!r}",
+            f"and {whose} content{beside} is printed as data: {around(prompt, at)!r}",
             help="print the `text` of each part wherever content is printed, or none of them: half is what misleads "
             "the engine; for vLLM, --chat-template-content-format string",
             cases=(case.id,),
             cause="wrapped",
             span=view.mention("content is string", "content"),
-            need="system" if whose == "system" else "chat",
+            need="tools" if beside else "system" if whose == "system" else "chat",
         )
         return
-
-
-def _holds(text: str, case: Case, mark: str) -> bool:
-    """Whether the text of the mark comes before the end of the data that the text begins with."""
-    found = stretch(text, case, mark)
-    return found is not None and found.start < (text.find("]") if "]" in text else len(text))
 
 
 def _arguments(view: View) -> Iterator[Fault]:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from templatelint.capabilities import content
 from templatelint.capabilities.cells import Cells
+from templatelint.checks._parts import printed
 from templatelint.outcomes.outcome import UNKNOWN, Outcome, of_fact, whole_case, worded
 from templatelint.outcomes.subjects import BY_ID, CHAT, EARLIER, OFFERED
-from templatelint.reading import has, spoken
+from templatelint.reading import has
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,11 +88,9 @@ def _printed(view: View) -> Mapping[str, Outcome]:
 
 def _prints(view: View, case_id: str, roles: Sequence[str]) -> bool:
     """Whether a text that these roles say in the case is printed as data, and was sent as a string."""
-    case, prompt = view.case(case_id), view.prompt(case_id)
-    if not all(isinstance(message.get("content") or "", str) for message in case.request.messages):
-        return False
-    marks = [mark for mark in ("system", *spoken(case)) if mark in case.marks and mark.split(".")[0] in roles]
-    return any(content.as_data(view, case, prompt, mark) for mark in marks)
+    messages = view.case(case_id).request.messages
+    strings = all(isinstance(message.get("content") or "", str) for message in messages)
+    return strings and printed(view, case_id, *roles) is not None
 
 
 def _parts(view: View, facts: Capabilities) -> Mapping[str, Outcome]:
