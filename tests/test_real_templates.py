@@ -101,6 +101,14 @@ def test_what_only_llama_cpp_does_is_told_with_cause_and_line(
 BY_PREPARATION = [
     ("vllm", "google-gemma-4-31B-it", "TL006", "system content is printed as data"),
     ("vllm", "zai-org-GLM-4.1V-9B-Thinking", "TL006", "assistant content is printed as data"),
+    (
+        "vllm",
+        "trl-internal-testing-tiny-Llama4ForCausalLM",
+        "TL006",
+        "user content beside tools is printed as data",
+    ),
+    ("transformers", "mistralai-Ministral-3-8B-Instruct-2512", "TL303", "is printed as data"),
+    ("llama.cpp", "mistralai-Mistral-Large-3-675B-Instruct-2512", "TL303", "is printed as data"),
     ("vllm", "OpenGVLab-InternVL3-1B", "TL102", "can only concatenate str"),
     ("vllm", "google-gemma-2-2b-it", "TL102", "System role not supported"),
     ("sglang", "google-gemma-2-2b-it", "TL102", "System role not supported"),
