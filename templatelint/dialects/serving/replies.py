@@ -83,6 +83,7 @@ def _vllm(parser: ReasoningParser, habit: Habit, replying: Replying, *, own: boo
 def _sglang(parser: ReasoningParser, habit: Habit, replying: Replying, *, own: bool) -> Content:
     """The server tells the parser whether to expect thoughts; those that look for an opening mark do not listen."""
     expecting = _expects(parser, replying.source)
+    # ling3 hands thoughts without an answer on as the answer, though not in streams: it counts as the others do
     takes_all = parser.opened != "reply" and expecting
     if habit in _ANSWERS:
         return "empty" if takes_all else "clean"
