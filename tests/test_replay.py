@@ -462,6 +462,12 @@ SEVERAL: list[tuple[str, str, list[dict[str, Any]], list[str]]] = [
         [SYSTEM, USER, USER, _calling(_call()), RESULT, USER, ANSWER, LATER, USER],
         ["later-system", "consecutive-users", "user-after-tool"],
     ),
+    (
+        "four with the same words",
+        JOINED + SHORT_IDS.replace("nine letters", "in turns"),
+        [SYSTEM, USER, USER, _calling(_call()), RESULT, USER, ANSWER, LATER, USER],
+        ["call-ids", "later-system", "consecutive-users", "user-after-tool"],
+    ),
     ("one of those", JOINED, [SYSTEM, USER, USER], ["consecutive-users"]),
     ("another", JOINED, [SYSTEM, USER, ANSWER, LATER, USER], ["later-system"]),
     (
@@ -498,6 +504,14 @@ def test_the_smallest_changes_say_what_is_refused(b: str, messages: list[dict[st
     assert [(one.verdict, one.subject, one.follows) for one in answer.predictions] == [
         ("breaks", subject, "") for subject in told
     ]
+
+
+def test_each_cause_has_the_words_with_which_it_alone_is_refused() -> None:
+    request = Request([USER, _calling(_call()), RESULT, USER])
+    for b in (ANSWERED + SHORT_IDS, SHORT_IDS + ANSWERED):
+        told = {one.subject: one.message for one in _replayed(CALLS, b + CALLS, request).predictions}
+        assert told["user-after-tool"].endswith(": answer first")
+        assert told["call-ids"].endswith(": nine letters")
 
 
 def test_a_request_that_smaller_changes_may_mend_does_not_follow_another() -> None:

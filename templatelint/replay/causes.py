@@ -48,7 +48,7 @@ def causes(render: Render, refused: Mapping[int, tuple[Request, RenderError]]) -
         waiting = search.round(waiting)
     for key, one in waiting.items():
         search.found[key] = one.larger
-    found = _necessary(render, refused, search.found)
+    found = _necessary(render, refused, _together(render, refused, search.found))
     # changes after which a request is still refused prove nothing
     return {key: [*found[key]] or [Found(None, error)] for key, (_, error) in refused.items()}
 
@@ -241,31 +241,79 @@ def _followed(one: _Refused, step: _Step, tried: set[int]) -> _Step | None:
     return None if changed is None else step._replace(request=changed)
 
 
-def _rank(found: Found) -> int:
-    return next((rank for rank, cause in enumerate(CAUSES) if cause is found.cause), -1)
+def _together(
+    render: Render, refused: Mapping[int, tuple[Request, RenderError]], found: Mapping[int, tuple[Found, ...]]
+) -> dict[int, tuple[Found, ...]]:
+    """With causes of requests for which none were found: more may go together than were tried one by one.
+
+    Where some were found that go together with a large one, small ones alone are better.
+    """
+    told = dict(found)
+    some = {key for key, own in found.items() if len(own) > 1 and max(map(_rank, own)) >= LOSSLESS}
+    tries = [
+        (key, made, changed)
+        for key, (request, error) in refused.items()
+        if not told[key] or key in some
+        for apart in (_EITHER, _EITHER | _FORMS)
+        for made, changed in _all_but(request, error, apart)
+        if key not in some or _rank(made[-1]) < LOSSLESS
+    ]
+    answers = render([request for *_, request in tries]) if tries else ()
+    for (key, made, _), answer in zip(tries, answers, strict=True):
+        if answer.error is None and (not told[key] or key in some):
+            told[key] = made
+            some.discard(key)
+    return told
+
+
+def _all_but(
+    request: Request, error: RenderError, apart: frozenset[str]
+) -> Iterator[tuple[tuple[Found, ...], Request]]:
+    """The request with all small changes at once, but for those of some subjects; then with one large one more each."""
+    made: tuple[Found, ...] = ()
+    for rank, cause in enumerate(CAUSES):
+        if rank == LOSSLESS and made:
+            yield made, request
+        if cause.subject not in apart and (changed := cause.change(request)) is not None:
+            request, made = changed, (*made, Found(cause, error))
+            if rank >= LOSSLESS:
+                yield made, request
+
+
+# changes of the form in which something is sent: another may be what the model refuses
+_EITHER = frozenset({"arguments"})
+_FORMS = frozenset({"call-ids", "content-parts", "tools-again"})
 
 
 def _necessary(
     render: Render, refused: Mapping[int, tuple[Request, RenderError]], found: Mapping[int, tuple[Found, ...]]
 ) -> dict[int, tuple[Found, ...]]:
-    """The causes without those that need not be mended where the others are."""
-    kept = dict(found)
-    waiting = [key for key, own in kept.items() if len(own) > 1]
+    """The causes that have to be mended where the others are, each with what the model says where it alone is not."""
+    kept = {key: [*own] for key, own in found.items()}
+    waiting = {key: sorted(own, key=_rank, reverse=True) for key, own in found.items() if len(own) > 1}
     while waiting:
-        tries: list[tuple[int, tuple[Found, ...], Request]] = []
-        for key in waiting:
-            own = kept[key]
-            for at in sorted(range(len(own)), key=lambda at: -_rank(own[at])):
-                fewer = own[:at] + own[at + 1 :]
-                request = refused[key][0]
-                for one in fewer:
-                    request = (one.cause and one.cause.change(request)) or request
-                tries.append((key, fewer, request))
-        smaller: dict[int, tuple[Found, ...]] = {}
-        for (key, fewer, _), answer in zip(tries, render([request for *_, request in tries]), strict=True):
+        tries = [(key, left.pop(0)) for key, left in waiting.items()]
+        answers = render(
+            [_without(refused[key][0], [other for other in kept[key] if other is not one]) for key, one in tries]
+        )
+        for (key, one), answer in zip(tries, answers, strict=True):
+            at = next(at for at, other in enumerate(kept[key]) if other is one)
             if answer.error is None:
-                smaller.setdefault(key, fewer)
-        for key, fewer in smaller.items():
-            kept[key] = (fewer[0]._replace(error=refused[key][1]), *fewer[1:])
-        waiting = [key for key in smaller if len(kept[key]) > 1]
-    return kept
+                del kept[key][at]
+            elif not answer.error.out_of_budget:
+                kept[key][at] = one._replace(error=answer.error)
+        waiting = {key: left for key, left in waiting.items() if left and len(kept[key]) > 1}
+    for key, own in kept.items():
+        if len(own) == 1:
+            own[0] = own[0]._replace(error=refused[key][1])
+    return {key: tuple(own) for key, own in kept.items()}
+
+
+def _without(request: Request, found: Iterable[Found]) -> Request:
+    for one in found:
+        request = (one.cause and one.cause.change(request)) or request
+    return request
+
+
+def _rank(found: Found) -> int:
+    return next((rank for rank, cause in enumerate(CAUSES) if cause is found.cause), -1)
