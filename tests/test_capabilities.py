@@ -595,7 +595,7 @@ def test_a_model_without_a_template() -> None:
         "llama.cpp": None,
     }
     assert "ChatML" in every.capabilities["llama.cpp"].why
-    assert every.serving["transformers"] == Serving(None, None)
+    assert every.serving["transformers"] == Serving(None, None, "the tokenizer has no chat template")
 
 
 def test_an_engine_that_reads_no_template() -> None:
