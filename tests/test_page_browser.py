@@ -116,7 +116,7 @@ def test_a_click_on_a_cell_opens_its_evidence(opened: Callable[..., Page], scrip
     box = target.bounding_box()
     assert box is not None
     assert 0 < box["y"] < 900
-    for text in (A, "send later instructions as user messages", "You are", SAID):
+    for text in (A, "add them to the first system message", "You are", SAID):
         assert target.get_by_text(text).first.is_visible()
 
 
