@@ -20,7 +20,7 @@ def main() -> bool:
     kept = [
         report("cold start of lint one.jinja", names, lint, 4.0),
         report("cold start of inspect one.jinja", names, look, 5.0),
-        report("diff one.jinja two.jinja", names, swap, 9.0),
+        report("diff one.jinja two.jinja", names, swap, 12.0),
         report("cold start of --help", names, usage, 1.4),
     ]
     return all(kept)
