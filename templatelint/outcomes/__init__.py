@@ -155,7 +155,7 @@ def _by_rule(card: Card, view: View) -> Outcome:
             grade: Grade = "broken" if impact == "breaks" else "degraded"
             case_id = fault.cases[0] if fault.cases else ""
             return Outcome(grade, card.name, fault.message, case_id, cure=fault.help)
-    return Outcome("works", "fine", "fine")
+    return Outcome("works", "fine", "finds nothing")
 
 
 def _loads(known: Inspection, engine: str) -> Outcome:

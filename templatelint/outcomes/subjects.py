@@ -417,4 +417,4 @@ def untold(needs: AbstractSet[str]) -> list[str]:
 def of_rule(card: Card) -> Subject:
     """A rule as a thing to rely on: that it finds nothing."""
     case = next(iter(checks.load(card.name).CASES), "")
-    return Subject(card.name, card.need, f"{card.id}:", case=case, marks=("user.1",))
+    return Subject(card.name, card.need, f"{card.id} {card.name}:", case=case, marks=("user.1",))

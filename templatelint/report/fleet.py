@@ -107,7 +107,7 @@ def _name(subject: Subject) -> str:
     """As part of a list."""
     if subject.id == LOADS:
         return "any request"
-    return subject.name.rstrip(",").replace(",", "")
+    return subject.name.rstrip(",:").replace(",", "")
 
 
 def _where(engines: Sequence[str], fleet: Fleet) -> str:
