@@ -167,6 +167,13 @@ def test_a_model_in_its_own_place_changes_nothing(name: str) -> None:
     assert not any(comparison.differences.values())
 
 
+def test_other_flags_and_another_contract_are_told_though_nothing_is_lost_by_them() -> None:
+    told = {one.subject: one for one in compared(QWEN25, LLAMA31).differences["vllm"]}
+    assert "--tool-call-parser hermes" in told["launch flags"].before
+    assert "--tool-call-parser llama3_json" in told["launch flags"].after
+    assert "one call a turn" in told["contract"].after
+
+
 def test_what_breaks_one_way_improves_the_other() -> None:
     there = {(one.subject, one.engines) for one in compared(QWEN25, LLAMA31).predictions if one.verdict == "breaks"}
     back = {(one.subject, one.engines) for one in compared(LLAMA31, QWEN25).predictions if one.verdict == "improves"}

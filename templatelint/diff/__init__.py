@@ -11,7 +11,7 @@ from templatelint.diff.sides import Known, Launches, Side
 from templatelint.diff.verdicts import predicted
 from templatelint.differences import Difference, differences
 from templatelint.model import NotRun
-from templatelint.outcomes import LOADS, Launch
+from templatelint.outcomes import LOADS
 from templatelint.predictions import Prediction, merged
 
 if TYPE_CHECKING:
@@ -57,12 +57,21 @@ class Comparison:
             return (NotRun("messages", self.b.ref, why),)
         found = []
         for at, known in enumerate((self.a, self.b)):
-            sides = [Side(known, pair[at]) for pair in self.pairs]
-            if all(side.outcomes(Launch(), frozenset())[LOADS].grade is None for side in sides):
-                facts = {side.engine: known.inspection.capabilities[side.engine] for side in sides}
+            engines = [pair[at] for pair in self.pairs]
+            if all(outcomes.loads(known.inspection, engine).grade is None for engine in engines):
+                facts = {engine: known.inspection.capabilities[engine] for engine in engines}
                 why = "; ".join(f"{engine}: {one.why}" for engine, one in facts.items() if one.why)
                 found.append(NotRun("*", known.ref, why))
         return tuple(found)
+
+    @property
+    def differing(self) -> Mapping[Difference, list[str]]:
+        """What differs and loses nothing → the engines of B on which it does."""
+        found: dict[Difference, list[str]] = {}
+        for engine, told in self.differences.items():
+            for one in told:
+                found.setdefault(one, []).append(engine)
+        return found
 
     @property
     def paired(self) -> bool:
@@ -92,10 +101,7 @@ def compare(
         for engine_a, engine_b in pairs
         for prediction in predicted(Side(a, engine_a), Side(b, engine_b), needs, launches)
     ]
-    beside = {
-        engine_b: differences(a.inspection.views[engine_a], b.inspection.views[engine_b])
-        for engine_a, engine_b in pairs
-    }
+    beside = {engine_b: tuple(_beside(Side(a, engine_a), Side(b, engine_b))) for engine_a, engine_b in pairs}
     order = {subject.id: at for at, subject in enumerate(outcomes.subjects(needs))}
     found.sort(key=lambda prediction: order[prediction.subject])
     gaps = (gap for at, side in enumerate((a, b)) for gap in _gaps(side, [pair[at] for pair in pairs]))
@@ -108,8 +114,9 @@ def untold(needs: AbstractSet[str]) -> Iterator[NotRun]:
     return (NotRun("*", need, "no check tells of this need yet") for need in outcomes.untold(needs))
 
 
-def _told_to_users(a: Side, b: Side) -> Iterator[Difference]:
-    """What `inspect` would tell otherwise: how to launch, and what clients must observe."""
+def _beside(a: Side, b: Side) -> Iterator[Difference]:
+    """What prompts show otherwise without loss; then how to launch, and what clients must observe."""
+    yield from differences(a.known.inspection.views[a.engine], b.known.inspection.views[b.engine])
     flags = [side.known.inspection.flags.get(side.engine) for side in (a, b)]
     launch_a, launch_b = (" ".join(one.arguments) if one is not None else "" for one in flags)
     if launch_a != launch_b:

@@ -48,6 +48,7 @@ __all__ = (
     "Outcome",
     "Subject",
     "launch",
+    "loads",
     "needs_of",
     "observed",
     "of",
@@ -90,12 +91,12 @@ def of(known: Inspection, engine: str, started: Launch, needs: AbstractSet[str] 
         needs: those of them that rules tell of are told too.
     """
     facts, view = known.capabilities[engine], known.views[engine]
-    loads = _loads(known, engine)
+    loaded = loads(known, engine)
     ruled = rules(needs)
-    if loads.grade != "works":
-        return {subject.id: loads for subject in (*SUBJECTS, *map(of_rule, ruled))}
+    if loaded.grade != "works":
+        return {subject.id: loaded for subject in (*SUBJECTS, *map(of_rule, ruled))}
     told = {
-        LOADS: loads,
+        LOADS: loaded,
         **messages.told(view, facts),
         **calls.told(known, engine, started.calls),
         **thoughts.told(known, engine, started.thoughts),
@@ -158,7 +159,7 @@ def _by_rule(card: Card, view: View) -> Outcome:
     return Outcome("works", "fine", "finds nothing")
 
 
-def _loads(known: Inspection, engine: str) -> Outcome:
+def loads(known: Inspection, engine: str) -> Outcome:
     """Whether the template answers anything at all; one that has no end does not."""
     facts, error = known.capabilities[engine], known.views[engine].load_error
     said = facts.errors.get(CHAT, "")
