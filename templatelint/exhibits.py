@@ -44,15 +44,13 @@ class Pair(NamedTuple):
     b: Side
 
 
-def exhibits(
-    comparison: Comparison, requests: Mapping[str, Request], pairs: Sequence[tuple[Engine, Engine]]
-) -> Iterator[Pair]:
+def exhibits(comparison: Comparison, requests: Mapping[str, Request], engines: Sequence[Engine]) -> Iterator[Pair]:
     """The prompts of both models, once for each case that shows something: on the first engine that does.
 
     Args:
         comparison: the comparison.
         requests: name → request of the user's own.
-        pairs: the engines that were compared.
+        engines: those that were asked.
     """
     alone = [one for one in comparison.predictions if not one.follows]
     canonical = [one for one in alone if not one.request]
@@ -64,7 +62,7 @@ def exhibits(
     for stem, (engine_a, engine_b) in shown.items():
         case = cases.get(stem)
         yield Pair(case, _canonical(comparison.a, engine_a, stem), _canonical(comparison.b, engine_b, stem))
-    named = {engine.name: engine for pair in pairs for engine in pair}
+    named = {engine.name: engine for engine in engines}
     own = {one.request: _engines(one) for one in reversed(alone) if one.request in requests}
     for name, (engine_a, engine_b) in list(reversed(own.items()))[:_OWN]:
         sides = (

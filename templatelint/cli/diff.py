@@ -269,8 +269,7 @@ def _comparisons(session: Session, asked: _Asked, read: Read, recorded: Sequence
         session.error(flaw)
     if len(flaws) > _FLAWS:
         session.error(f"and {len(flaws) - _FLAWS:,} more requests that cannot be read")
-    unjudged = any(comparison.judged == 0 for comparison in found)
-    run = _Run(iter(()), breaks, blind=bool(blind or flaws or unjudged))
+    run = _Run(iter(()), breaks, blind=bool(blind or flaws))
     return replace(run, pieces=_written(session, asked, read, found, recorded, code=_code(read, run)))
 
 
@@ -333,10 +332,8 @@ def _prompts(
     from templatelint.report import side_by_side
 
     requests = {one.name: one.request for one in recorded if one.request is not None}
-    turned = [(b, a) for a, b in asked.pairs]
     for comparison in found:
-        pairs = asked.pairs if comparison.pairs == tuple((a.name, b.name) for a, b in asked.pairs) else turned
-        yield from side_by_side.write(exhibits(comparison, requests, pairs), setting)
+        yield from side_by_side.write(exhibits(comparison, requests, asked.engines), setting)
 
 
 def _fleet(session: Session, asked: _Asked, read: Read) -> _Run:

@@ -10,6 +10,7 @@ from templatelint.checks import call_id_constrained, parser_mismatch, python_rep
 from templatelint.dialects.serving import parsers
 from templatelint.errors import clip
 from templatelint.outcomes.outcome import UNKNOWN, WORDS, Grade, Outcome, of_fact
+from templatelint.outcomes.subjects import OFFERED
 from templatelint.reading import positions
 from templatelint.view import NoText
 
@@ -77,7 +78,7 @@ def _own_gap(view: View) -> str:
 
 def _schemas(view: View, facts: Capabilities) -> Outcome:
     """Whether a template that takes tools takes every legal definition of one."""
-    if facts.tools not in _OFFERED:
+    if facts.tools not in OFFERED:
         return UNKNOWN
     try:
         fault = next(iter(tool_schema_fatal.check(view)), None)
@@ -86,9 +87,6 @@ def _schemas(view: View, facts: Capabilities) -> Outcome:
     if fault is None:
         return Outcome("works", "fine", "are taken")
     return Outcome("broken", "raises", f"make the template raise ({fault.cause})", fault.cases[0])
-
-
-_OFFERED = frozenset({"shown", "some", "with system only"})
 
 
 def _call_ids(view: View, facts: Capabilities) -> Outcome:
@@ -129,11 +127,7 @@ def _replies(known: Inspection, engine: str, parser: str) -> Mapping[str, Outcom
     if facts.tool_calls not in _SHOWN:
         return {"reply-calls": UNKNOWN, "reply-parallel-calls": UNKNOWN}
     if view.engine in parsers.LAUNCHED and not parser:
-        none = _NONE_RUNS[view.engine]
-        return {
-            "reply-calls": none,
-            "reply-parallel-calls": none if facts.parallel_tool_calls == "shown" else UNKNOWN,
-        }
+        return _of_replies(facts, _NONE_RUNS[view.engine])
     try:
         faults = list(parser_mismatch.check(replace(view, parser=parser)))
     except NoText:
@@ -144,14 +138,18 @@ def _replies(known: Inspection, engine: str, parser: str) -> Mapping[str, Outcom
         return {"reply-calls": _found_out(status), "reply-parallel-calls": UNKNOWN}
     foreign = _foreign(view.engine, parser, told.dialect)
     if foreign is not None:
-        return {
-            "reply-calls": foreign,
-            "reply-parallel-calls": foreign if facts.parallel_tool_calls == "shown" else UNKNOWN,
-        }
+        return _of_replies(facts, foreign)
     own = next((fault for fault in faults if fault.need is None and fault.impact is None), None)
     two = next((fault for fault in faults if fault.need is not None), None)
-    both = UNKNOWN if facts.parallel_tool_calls != "shown" else _as_read(view, own or two)
-    return {"reply-calls": _as_read(view, own), "reply-parallel-calls": both}
+    return _of_replies(facts, _as_read(view, own), _as_read(view, own or two))
+
+
+def _of_replies(facts: Capabilities, one: Outcome, two: Outcome | None = None) -> Mapping[str, Outcome]:
+    """What becomes of a call, and of two in a turn where the template writes two; the same unless it is given."""
+    return {
+        "reply-calls": one,
+        "reply-parallel-calls": (two or one) if facts.parallel_tool_calls == "shown" else UNKNOWN,
+    }
 
 
 def _foreign(engine: str, parser: str, dialect: str | None) -> Outcome | None:

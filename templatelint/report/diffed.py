@@ -51,11 +51,8 @@ def write(
     for comparison in comparisons:
         yield from _page(comparison, setting)
         yield "\n"
-    if setting.quiet:
-        return
-    told = dict.fromkeys(visible(remark.text) for remark in remarks)
-    line = " · ".join((footer(engines, not_run), *told))
-    yield from (f"{part}\n" for part in wrapped(line, setting.columns))
+    if not setting.quiet:
+        yield from footer(engines, not_run, remarks, setting.columns)
 
 
 def _page(comparison: Comparison, setting: Setting) -> Iterator[str]:
@@ -159,22 +156,19 @@ def _line(prediction: Prediction, setting: Setting) -> Iterator[str]:
 
 def _differences(comparison: Comparison, setting: Setting) -> Iterator[str]:
     """What differs and loses nothing: named, and shown where more is wanted."""
-    groups: dict[tuple[str, str, str, str], list[str]] = {}
-    for engine, found in comparison.differences.items():
-        for one in found:
-            groups.setdefault((one.subject, one.message, one.before, one.after), []).append(engine)
-    if not groups:
+    differing = comparison.differing
+    if not differing:
         return
     if not setting.verbose:
-        names = dict.fromkeys(subject for subject, *_ in groups)
+        names = dict.fromkeys(one.subject for one in differing)
         yield from (f"{line}\n" for line in wrapped(f"also differs (-v shows it): {', '.join(names)}", setting.columns))
         yield "\n"
         return
-    for (_, message, before, after), engines in groups.items():
+    for one, engines in differing.items():
         where = "" if len(engines) == len(comparison.pairs) else f" (on {', '.join(engines)})"
-        yield from _hanging("  · ", visible(message) + where, setting)
-        yield f"      A: {visible(shortened(before, _EXCERPT))}\n"
-        yield f"      B: {visible(shortened(after, _EXCERPT))}\n"
+        yield from _hanging("  · ", visible(one.message) + where, setting)
+        yield f"      A: {visible(shortened(one.before, _EXCERPT))}\n"
+        yield f"      B: {visible(shortened(one.after, _EXCERPT))}\n"
     yield "\n"
 
 
@@ -201,6 +195,4 @@ def _nothing(comparison: Comparison, setting: Setting) -> str:
     """What is said where nothing is predicted."""
     if comparison.blind:
         return setting.paint("nothing could be compared", "yellow")
-    if comparison.judged == 0:
-        return setting.paint("no request could be judged", "yellow")
     return setting.paint("what works with A works with B", "green")

@@ -76,17 +76,13 @@ def _span(span: Span) -> dict[str, Any]:
 
 def _differences(comparisons: Iterable[Comparison]) -> Iterator[dict[str, Any]]:
     for comparison in comparisons:
-        groups: dict[tuple[str, str, str, str], list[str]] = {}
-        for engine, found in comparison.differences.items():
-            for one in found:
-                groups.setdefault((one.subject, one.before, one.after, one.message), []).append(engine)
-        for (subject, before, after, message), engines in groups.items():
+        for one, engines in comparison.differing.items():
             yield {
                 "a": comparison.a.ref,
                 "b": comparison.b.ref,
-                "subject": subject,
-                "before": before,
-                "after": after,
+                "subject": one.subject,
+                "before": one.before,
+                "after": one.after,
                 "engines": engines,
-                "message": message,
+                "message": one.message,
             }

@@ -72,10 +72,8 @@ def write(
     yield from _mend(fleet, setting)
     if setting.quiet:
         return
-    told = dict.fromkeys(visible(remark.text) for remark in remarks)
-    line = " · ".join((footer(engines, not_run), *told))
     yield "\n"
-    yield from (f"{part}\n" for part in wrapped(line, setting.columns))
+    yield from footer(engines, not_run, remarks, setting.columns)
 
 
 # ---------------------------------------------------------------------------------------------- how models are called

@@ -121,8 +121,7 @@ def write(
         yield from _screen(ref, inspection, setting)
         yield "\n"
     if not setting.quiet:
-        for line in wrapped(footer(engines, not_run), setting.columns):
-            yield line + "\n"
+        yield from footer(engines, not_run, (), setting.columns)
 
 
 def _screen(ref: str, inspection: Inspection, setting: Setting) -> Iterator[str]:

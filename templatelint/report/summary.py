@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from templatelint.model import SEVERITIES
 from templatelint.report import statistics
-from templatelint.report.terminal import Style, visible
+from templatelint.report.terminal import Style, visible, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from templatelint.model import EngineUse, NotRun, Report, Severity
-    from templatelint.report import Setting
+    from templatelint.report import Remark, Setting
 
 _NAMED = 12
 EVERY = "*"  # a rule or reference that stands for all of them: an engine was not run at all
@@ -120,14 +120,17 @@ def _once(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
-def footer(engines: Iterable[EngineUse], not_run: Iterable[NotRun]) -> str:
-    """One line: the engines that were asked, and those that could not be, by reason."""
+def footer(
+    engines: Iterable[EngineUse], not_run: Iterable[NotRun], remarks: Iterable[Remark], columns: int
+) -> Iterator[str]:
+    """The last lines: the engines that were asked, those that could not be by reason, and what a reader has to know."""
     parts = ["engines: " + ", ".join(f"{use.name} {use.version}" for use in engines)]
     reasons: dict[str, list[str]] = {}
     for row in not_run:
         reasons.setdefault(row.why, []).append(row.ref)
     parts += [f"not run: {visible(_some(names))} ({visible(why)})" for why, names in reasons.items()]
-    return " · ".join(parts)
+    parts += dict.fromkeys(visible(remark.text) for remark in remarks)
+    yield from (f"{line}\n" for line in wrapped(" · ".join(parts), columns))
 
 
 def _some(names: Sequence[str]) -> str:

@@ -194,12 +194,15 @@ def _cut(span: Span | None) -> Span | None:
 
 
 def _differences(one: Comparison) -> list[tuple[str, str, str, list[str]]]:
-    groups: dict[tuple[str, str, str], list[str]] = {}
-    for engine, found in one.differences.items():
-        for told in found:
-            key = cut(told.message), cut(told.before, _SPAN), cut(told.after, _SPAN)
-            groups.setdefault(key, []).append(engine)
-    return [(*told, [] if len(engines) == len(one.differences) else engines) for told, engines in groups.items()]
+    return [
+        (
+            cut(told.message),
+            cut(told.before, _SPAN),
+            cut(told.after, _SPAN),
+            [] if len(engines) == len(one.differences) else engines,
+        )
+        for told, engines in one.differing.items()
+    ]
 
 
 # ------------------------------------------------------------------------------------------- need by need
