@@ -33,7 +33,7 @@ _STRINGS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "text-with-calls": (("tool-call-text",), ("assistant",)),
 }
 # engine → how it is made to hand strings over as they are
-_AS_STRINGS = {"vllm": "launch with --chat-template-content-format string"}
+AS_STRINGS = {"vllm": "launch with --chat-template-content-format string"}
 
 
 def told(view: View, facts: Capabilities) -> Mapping[str, Outcome]:
@@ -82,7 +82,7 @@ def _printed(view: View) -> Mapping[str, Outcome]:
         case_id = next(shown, None)
         if case_id is not None:
             told = worded(subject, "printed")
-            found[subject] = replace(told, case=view.case(case_id).id, cure=_AS_STRINGS.get(view.engine, ""))
+            found[subject] = replace(told, case=view.case(case_id).id, cure=AS_STRINGS.get(view.engine, ""))
     return found
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from templatelint.errors import clip
 from templatelint.outcomes import BY_ID
+from templatelint.outcomes.messages import AS_STRINGS
 from templatelint.predictions import Prediction, Span
-from templatelint.reading import around
+from templatelint.reading import around, common
 from templatelint.replay import printed, variables
 from templatelint.replay.causes import causes
 from templatelint.replay.losses import LOSSES, subject_of
@@ -216,8 +217,7 @@ class Comparison:
         if subject == "content-parts" and _has_media(self.requests[row]):
             cure = WITHOUT_MEDIA
         elif subject in {"system", "string-content"}:
-            vllm = self._b.side.engine.name == "vllm"
-            cure = "launch with --chat-template-content-format string" if vllm else ""
+            cure = AS_STRINGS.get(self._b.side.engine.name, "")
         said = f"{_PRINTED[subject]} is printed as data"
         return _Change(BY_ID[subject].need, subject, "breaks", "shown", "printed", said, cure)
 
@@ -371,7 +371,7 @@ class _Answered:
                 continue
             prompt, bare = self.prompt(row) or "", own[0].prompt or ""
             differ = [one.prompt != prompt for one in own]
-            found.append(_Read(differ[0], any(differ), _first_difference(prompt, bare)))
+            found.append(_Read(differ[0], any(differ), common(prompt, bare)))
         return found
 
     def without_projector(self, known: Mapping[int, str]) -> dict[int, str]:
@@ -462,14 +462,3 @@ def _unknown(error: RenderError | None) -> str:
 
 def _has_media(request: Request) -> bool:
     return any(map(has_media, request.messages))
-
-
-def _first_difference(one: str, other: str) -> int:
-    same, end = 0, min(len(one), len(other))
-    while same < end:
-        middle = (same + end + 1) // 2
-        if one[:middle] == other[:middle]:
-            same = middle
-        else:
-            end = middle - 1
-    return same

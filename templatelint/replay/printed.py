@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -110,12 +111,8 @@ def python_word(prompt: str, without: str, request: Request) -> str:
     """
     if is_pythonic(prompt, request):
         return ""
-    had = _WORD.findall(without)
-    return next((word for word in _WORD.findall(prompt) if _count(word, prompt) > had.count(word)), "")
-
-
-def _count(word: str, prompt: str) -> int:
-    return _WORD.findall(prompt).count(word)
+    has, had = (Counter(_WORD.findall(text)) for text in (prompt, without))
+    return next((word for word, count in has.items() if count > had[word]), "")
 
 
 def python_mapping(prompt: str, request: Request, template: str) -> str:
