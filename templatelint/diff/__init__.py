@@ -117,8 +117,7 @@ def untold(needs: AbstractSet[str]) -> Iterator[NotRun]:
 def _beside(a: Side, b: Side) -> Iterator[Difference]:
     """What prompts show otherwise without loss; then how to launch, and what clients must observe."""
     yield from differences(a.known.inspection.views[a.engine], b.known.inspection.views[b.engine])
-    flags = [side.known.inspection.flags.get(side.engine) for side in (a, b)]
-    launch_a, launch_b = (" ".join(one.arguments) if one is not None else "" for one in flags)
+    launch_a, launch_b = (" ".join(outcomes.arguments(side.known.inspection, side.engine)) for side in (a, b))
     if launch_a != launch_b:
         yield Difference("launch flags", launch_a or "none", launch_b or "none", "other launch flags fit")
     gone, new = _terms(a, b), _terms(b, a)

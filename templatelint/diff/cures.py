@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from templatelint import outcomes
 from templatelint.outcomes import BY_ID, Launch
 
 if TYPE_CHECKING:
@@ -41,8 +42,7 @@ def _cure_of_parsers(subject: Subject, b: Side, started: Launch) -> tuple[str, t
     """The flags that mend it; where none do, what the client has to do, and without which parser."""
     fitting = b.fitting
     if fitting != started and b.outcomes(fitting, frozenset())[subject.id].grade == "works":
-        known = b.known.inspection.flags.get(b.engine)
-        own = known.arguments if known is not None else ()
+        own = outcomes.arguments(b.known.inspection, b.engine)
         if own:
             return "launch with the parsers that fit", ((b.engine, " ".join(own)),)
         return "launch without these parsers", ((b.engine, " ".join(_words(started))),)

@@ -44,8 +44,7 @@ def launchings(models: Sequence[Inspection], engines: Sequence[str]) -> Iterator
 
 def flags_of(model: Inspection, engine: str) -> str:
     """The flags that fit the model."""
-    known = model.flags.get(engine)
-    return " ".join(known.arguments) if known is not None else ""
+    return " ".join(outcomes.arguments(model, engine))
 
 
 def _offers(models: Sequence[Inspection], engine: str) -> Iterator[tuple[str, Launch]]:

@@ -47,6 +47,7 @@ __all__ = (
     "Launch",
     "Outcome",
     "Subject",
+    "arguments",
     "launch",
     "loads",
     "needs_of",
@@ -71,13 +72,15 @@ def observed(model: Model, asked: Sequence[Engine], needs: AbstractSet[str] = fr
     return inspection.inspect(model, asked, (*calls.CASES, *thoughts.CASES, *ruled), read_back)
 
 
+def arguments(known: Inspection, engine: str) -> tuple[str, ...]:
+    """The launch flags that fit the model, as a shell's words; none where the engine takes none."""
+    flags = known.flags.get(engine)
+    return () if flags is None else flags.arguments
+
+
 def launch(known: Inspection, engine: str) -> Launch:
     """The parsers that fit the model on an engine that is told them at launch."""
-    flags = known.flags.get(engine)
-    if flags is None:
-        return Launch()
-    words = flags.arguments
-    named = dict(pairwise(words))
+    named = dict(pairwise(arguments(known, engine)))
     return Launch(named.get("--tool-call-parser", ""), named.get("--reasoning-parser", ""))
 
 
