@@ -376,6 +376,22 @@ class Finding:
     detail: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Suppressed:
+    """A finding that the user accepts: kept and counted, but neither shown to people nor decisive.
+
+    Attributes:
+        kind: what accepts it: a comment in the template, a per-file ignore of the settings, or the baseline.
+        reason: the user's words; empty where a baseline gives none.
+        place: where the comment or the entry stands; None where only its file is known.
+    """
+
+    finding: Finding
+    kind: Literal["comment", "per-file", "baseline"]
+    reason: str
+    place: Place | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class NotRun:
     """A check that gave no verdict, and why: silence is a claim, so this is said."""
@@ -412,7 +428,7 @@ class Report:
     engines: tuple[EngineUse, ...]
     templates: tuple[TemplateUse, ...]
     findings: tuple[Finding, ...]
-    suppressed: tuple[Finding, ...] = ()
+    suppressed: tuple[Suppressed, ...] = ()
     not_run: tuple[NotRun, ...] = ()
 
     def count(self, severity: Severity) -> int:

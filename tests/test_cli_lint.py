@@ -9,6 +9,8 @@ import pytest
 from program import CHATML, DEAF, start
 from reports_by_hand import finding, report
 
+from templatelint.model import Suppressed
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -172,7 +174,7 @@ def test_the_exit_code(cli: InProcess, pipeline: Pipeline, severities: str, flag
 
 
 def test_suppressed_findings_do_not_count(cli: InProcess, pipeline: Pipeline) -> None:
-    pipeline.answer = report(suppressed=(finding(),))
+    pipeline.answer = report(suppressed=(Suppressed(finding(), "baseline", ""),))
     assert cli("lint", "chat_template.jinja").code == 0
 
 

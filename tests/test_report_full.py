@@ -7,7 +7,7 @@ import pytest
 from reports_by_hand import ABSENT, TRANSFORMERS, VLLM, finding, report, whole
 
 from templatelint import report as reports
-from templatelint.model import NotRun, Place
+from templatelint.model import NotRun, Place, Suppressed
 from templatelint.report import Remark, Setting, Unreadable
 from templatelint.report.terminal import Paint, width
 
@@ -202,7 +202,7 @@ def test_what_is_hidden_is_counted(form: str, least: Any, seen: list[str], hidde
         ),
         pytest.param(
             Setting(),
-            {"suppressed": (finding(),)},
+            {"suppressed": (Suppressed(finding(), "baseline", ""),)},
             "all checks passed: 1 template · 1 suppressed · engines: transformers 5.24.0\n",
             id="suppressed",
         ),

@@ -8,6 +8,7 @@ from reports_by_hand import ABSENT, finding, report, whole
 
 from templatelint import __version__
 from templatelint import report as reports
+from templatelint.model import Place, Suppressed
 from templatelint.report import Remark, Setting, Unreadable
 
 SETTING = Setting(
@@ -19,7 +20,7 @@ REPORT = report(
     finding(),
     whole(severity="warning"),
     whole(severity="note"),
-    suppressed=(finding(rule="TL101"),),
+    suppressed=(Suppressed(finding(rule="TL101"), "comment", "meant so", Place("a.jinja", 3, 1)),),
     not_run=ABSENT[:1],
 )
 FINDING = {
@@ -62,7 +63,9 @@ def test_json_has_the_members_of_the_contract() -> None:
     body = json.loads(text("json"))
     assert body["findings"][0] == FINDING
     assert [found["severity"] for found in body.pop("findings")] == ["error", "warning", "note"]
-    assert body.pop("suppressed") == [{**FINDING, "rule": "TL101"}]
+    place = {"path": "a.jinja", "line": 3, "column": 1}
+    accepted = {"kind": "comment", "reason": "meant so", "place": place}
+    assert body.pop("suppressed") == [{**FINDING, "rule": "TL101", "suppression": accepted}]
     assert body.pop("not_run") == [{"rule": "*", "ref": "*", "why": "llama.cpp: not modelled yet"}]
     assert body == {**HEAD, **TAIL}
 

@@ -12,7 +12,7 @@ from templatelint.report import statistics
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from templatelint.model import Finding, NotRun, Report
+    from templatelint.model import Finding, NotRun, Report, Suppressed
     from templatelint.report import Setting
 
 
@@ -21,7 +21,7 @@ def write(report: Report, setting: Setting) -> Iterator[str]:
     body = {
         **head(report),
         "findings": [finding_object(finding) for finding in report.findings],
-        "suppressed": [finding_object(finding) for finding in report.suppressed],
+        "suppressed": [suppressed_object(row) for row in report.suppressed],
         "not_run": [not_run_object(row) for row in report.not_run],
         **tail(report, setting),
     }
@@ -80,6 +80,15 @@ def finding_object(finding: Finding) -> dict[str, Any]:
         "needs": list(finding.needs),
         "evidence": [{"case": case, "engine": engine} for case, engine in finding.evidence],
         "fingerprint": finding.fingerprint,
+    }
+
+
+def suppressed_object(row: Suppressed) -> dict[str, Any]:
+    """An accepted finding, with what accepts it and why."""
+    place = row.place and {"path": row.place.path, "line": row.place.line, "column": row.place.column}
+    return {
+        **finding_object(row.finding),
+        "suppression": {"kind": row.kind, "reason": row.reason, "place": place},
     }
 
 
