@@ -32,6 +32,7 @@ VARIANTS: Mapping[str, str] = MappingProxyType(
         "notools": "without its tool definitions",
         "typed": "content as a list of parts",
         "shortids": "call ids of nine letters and digits",
+        "optional": "no parameter of a tool is required",
         "empty": 'content "" where tool calls have none',
         "mapping": "arguments as mappings, null members kept",
         "reasoning": "reasoning in the field `reasoning`",
@@ -155,6 +156,7 @@ def _varied(case: Case, variant: str) -> Case:
         "nogen": lambda: replace(request, add_generation_prompt=False),
         "notools": lambda: replace(request, tools=None),
         "typed": lambda: replace(request, messages=[*map(_typed, request.messages)]),
+        "optional": lambda: replace(request, tools=request.tools and [*map(_without_required, request.tools)]),
     }
     if variant in without:
         return _with_request(case, said, without[variant]())
@@ -178,6 +180,17 @@ def _typed(message: Mapping[str, Any]) -> Mapping[str, Any]:
     if message["role"] == "tool" or not isinstance(message.get("content"), str):
         return message
     return {**message, "content": [{"type": "text", "text": message["content"]}]}
+
+
+def _without_required(schema: Any) -> Any:
+    """The JSON schema, or the tool that holds one, without the lists that say which of the properties are required."""
+    if isinstance(schema, dict):
+        return {
+            key: _without_required(value)
+            for key, value in schema.items()
+            if key != "required" or not isinstance(value, list)
+        }
+    return [*map(_without_required, schema)] if isinstance(schema, list) else schema
 
 
 def _with_variable(case: Case, name: str, value: str) -> Case:
