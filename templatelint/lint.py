@@ -21,6 +21,7 @@ from templatelint.model import (
     NotRun,
     Observation,
     Origin,
+    Related,
     RenderError,
     Report,
     Severity,
@@ -362,8 +363,14 @@ def _finding(unit: _Unit, card: Card, fault: Fault, hit: tuple[str, ...], weight
         excerpt=template.lines.excerpt(start) if fault.span else "",
         excerpt_line=line,
         excerpt_column=column,
-        detail=fault.detail,
+        related=tuple(_related(template, span, message) for span, message in fault.related),
+        locatable=template.origin.locatable,
     )
+
+
+def _related(template: Template, span: tuple[int, int], message: str) -> Related:
+    start, end = span
+    return Related(message, template.origin.place(start), template.origin.place(end), template.lines.line_of(start)[0])
 
 
 def _judge_model(model: Model, options: Options) -> list[Finding]:

@@ -326,7 +326,7 @@ class Fault:
         impact: overrides the card's.
         need: overrides the card's.
         total: nothing of what the rule is about works, so that what follows from it need not be said.
-        detail: lines of evidence for people (prompt excerpts).
+        related: further places that a reader needs to see: offsets in the template, and what stands there.
     """
 
     message: str
@@ -337,7 +337,17 @@ class Fault:
     impact: Impact | None = None
     need: str | None = None
     total: bool = True
-    detail: tuple[str, ...] = ()
+    related: tuple[tuple[tuple[int, int], str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A second place of a finding, in the real file, and what stands there in a clause; `line` is the template's."""
+
+    message: str
+    place: Place
+    end: Place
+    line: int
 
 
 @dataclass(frozen=True)
@@ -354,6 +364,7 @@ class Finding:
         excerpt_column: where the span starts in the excerpt, counted from 1 (0 without a span).
         evidence: (case, engine) cells that anyone can re-run with `render`.
         fingerprint: stable over edits elsewhere in the file; holds no line number.
+        locatable: lines and columns are those of a text file (not of a template inside a GGUF).
     """
 
     rule: str
@@ -373,7 +384,8 @@ class Finding:
     excerpt: str = ""
     excerpt_line: int = 0
     excerpt_column: int = 0
-    detail: tuple[str, ...] = ()
+    related: tuple[Related, ...] = ()
+    locatable: bool = True
 
 
 @dataclass(frozen=True)

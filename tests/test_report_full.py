@@ -7,7 +7,7 @@ import pytest
 from reports_by_hand import ABSENT, TRANSFORMERS, VLLM, finding, report, whole
 
 from templatelint import report as reports
-from templatelint.model import NotRun, Place, Suppressed
+from templatelint.model import NotRun, Place, Related, Suppressed
 from templatelint.report import Remark, Setting, Unreadable
 from templatelint.report.terminal import Paint, width
 
@@ -24,7 +24,10 @@ def test_a_page() -> None:
         finding(
             engines=("transformers", "vllm"),
             evidence=evidence,
-            detail=("the template reads xml_tools instead",),
+            related=(
+                Related("the tools are read here", Place("m.jinja", 9, 2), Place("m.jinja", 9, 7), 9),
+                Related("and here", Place("m.json", 1, 700), Place("m.json", 1, 707), 12),
+            ),
         ),
         engines=(TRANSFORMERS, VLLM),
         not_run=ABSENT,
@@ -36,9 +39,10 @@ error[TL201] tools-ignored: tool definitions never reach the prompt
   |
 3 | {%- if xml_tools %}{{ tools | tojson }}{% endif %}
   |        ^^^^^^^^^
+  = the tools are read here: m.jinja:9:2
+  = and here: m.json:1:700 (template, line 12)
   = on transformers, vllm · needs: tools
   = cases: tools-offer, tools-many, tool-call
-  = the template reads xml_tools instead
   = see it: templatelint render m.jinja --case tools-offer --engine transformers
 help: print `tools` where the system text stands
 
@@ -142,12 +146,12 @@ HOSTILE = "\x1b]0;owned\x07\u202e\u200b\ud800\r\nnext"
 
 
 @pytest.mark.parametrize(
-    "field", ["message", "help", "ref", "name", "template", "excerpt", "detail", "path", "engines", "evidence"]
+    "field", ["message", "help", "ref", "name", "template", "excerpt", "related", "path", "engines", "evidence"]
 )
 @pytest.mark.parametrize("form", ["full", "concise"])
 def test_nothing_that_steers_a_terminal_gets_out(form: str, field: str) -> None:
     values: dict[str, Any] = {
-        "detail": (HOSTILE,),
+        "related": (Related(HOSTILE, Place(HOSTILE, 9, 2), Place(HOSTILE, 9, 7), 9),),
         "engines": (HOSTILE,),
         "evidence": ((HOSTILE, HOSTILE),),
     }
@@ -159,10 +163,6 @@ def test_nothing_that_steers_a_terminal_gets_out(form: str, field: str) -> None:
     shown = "".join(reports.write(form, hostile, setting))
     assert not re.search(r"[^\n -~·…]", shown), "only ASCII, newlines and what we write ourselves"
     assert not re.search(r"^next", shown, re.MULTILINE)
-
-
-def test_evidence_of_any_length_is_cut() -> None:
-    assert max(map(len, written(finding(detail=("x" * 5000,))).splitlines())) < 500
 
 
 @pytest.mark.parametrize(

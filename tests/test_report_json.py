@@ -8,7 +8,7 @@ from reports_by_hand import ABSENT, finding, report, whole
 
 from templatelint import __version__
 from templatelint import report as reports
-from templatelint.model import Place, Suppressed
+from templatelint.model import Place, Related, Suppressed
 from templatelint.report import Remark, Setting, Unreadable
 
 SETTING = Setting(
@@ -16,11 +16,12 @@ SETTING = Setting(
     unreadable=(Unreadable("gone.gguf", "no such file: gone.gguf", "look again"),),
     remarks=(Remark("m.jinja", "BOS <s> assumed"),),
 )
+RELATED = (Related("read here", Place("m.jinja", 9, 2), Place("m.jinja", 9, 7), 9),)
 REPORT = report(
-    finding(),
+    finding(related=RELATED),
     whole(severity="warning"),
     whole(severity="note"),
-    suppressed=(Suppressed(finding(rule="TL101"), "comment", "meant so", Place("a.jinja", 3, 1)),),
+    suppressed=(Suppressed(finding(rule="TL101", related=RELATED), "comment", "meant so", Place("a.jinja", 3, 1)),),
     not_run=ABSENT[:1],
 )
 FINDING = {
@@ -39,6 +40,9 @@ FINDING = {
     "engines": ["transformers"],
     "needs": ["tools"],
     "evidence": [{"case": "tools-offer", "engine": "transformers"}],
+    "related": [
+        {"message": "read here", "path": "m.jinja", "line": 9, "column": 2, "end_line": 9, "end_column": 7},
+    ],
     "fingerprint": "0f",
 }
 HEAD = {

@@ -79,6 +79,17 @@ def finding_object(finding: Finding) -> dict[str, Any]:
         "engines": list(finding.engines),
         "needs": list(finding.needs),
         "evidence": [{"case": case, "engine": engine} for case, engine in finding.evidence],
+        "related": [
+            {
+                "message": other.message,
+                "path": other.place.path,
+                "line": other.place.line,
+                "column": other.place.column,
+                "end_line": other.end.line,
+                "end_column": other.end.column,
+            }
+            for other in finding.related
+        ],
         "fingerprint": finding.fingerprint,
     }
 
