@@ -1,0 +1,73 @@
+"""TL507: what tells the model that it is its turn differs from what opens its turns in the history."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from templatelint.checks._cues import spoken
+from templatelint.model import Fault
+from templatelint.reading import MARKER, common, shortened, turns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from templatelint.view import View
+
+CASES = ("chat-turns", "chat-basic", "chat-basic+nogen")
+
+_PART = re.compile(rf"{MARKER.pattern}|\w+")
+_THINKS = re.compile(r"think|thought|reason|judge", re.IGNORECASE)
+# Characters; what is longer asks the model for something, as templates of classifiers do.
+_LONGEST = 40
+
+
+def check(view: View) -> Iterator[Fault]:
+    """Compare what follows the last user text with what stands before the assistant's, up to where thoughts begin."""
+    anatomy = turns(view.prompt("chat-turns"), view.case("chat-turns"))
+    if anatomy is None:
+        return
+    # tokenizers differ in what blanks they want before an answer
+    cue, opening = ("".join(spoken(text).split()) for text in (anatomy.tail, anatomy.user_to_assistant))
+    shared = _shared(cue, opening)
+    if not _contradicts(cue[:shared], cue[shared:], opening[shared:]):
+        return
+    if not MARKER.sub("", cue[shared:]) and view.prompt("chat-basic") == view.prompt("chat-basic+nogen"):
+        return  # an end of text that is always there is no cue
+    yield Fault(
+        message=f"the cue {shortened(anatomy.tail)!r} differs from what opens an assistant turn in the history, "
+        f"{shortened(anatomy.user_to_assistant)!r}",
+        help="write the same text for `add_generation_prompt` as before an assistant's text: "
+        "the model takes its turn where it has seen no turn begin",
+        cases=("chat-turns",),
+        cause="differs",
+        span=view.mention("add_generation_prompt", "endfor"),
+    )
+
+
+def _shared(cue: str, opening: str) -> int:
+    """How many characters both begin with, not ending inside a marker or a word."""
+    shared = common(cue, opening)
+    for text in (cue, opening):
+        inside = (part.start() for part in _PART.finditer(text) if part.start() < shared < part.end())
+        shared = next(inside, shared)
+    return shared
+
+
+def _contradicts(shared: str, added: str, left: str) -> bool:
+    """Whether a cue contradicts the history.
+
+    Args:
+        shared: what both begin with.
+        added: how the cue goes on.
+        left: how the opening of an assistant turn goes on.
+    """
+    if not added or _THINKS.search(added):
+        return False  # the model writes the rest itself, or thinks in words
+    if left and added.endswith(left):
+        return False  # more is said before the turn, which then opens alike
+    if not left:
+        # a marker opens a section of the answer; words begin it
+        return bool(MARKER.sub("", added)) and (bool(shared) or len(added) <= _LONGEST)
+    # where only one of them has markers, the history is quoted to a classifier
+    return bool(shared) or bool(MARKER.search(added)) == bool(MARKER.search(left))
