@@ -167,8 +167,12 @@ class Lexer:
             source = source.replace("\r\n", "\n").replace("\r", "\n")
         return source if self.rules.keep_final_newline else source.removesuffix("\n")
 
-    def tokens(self, text: str) -> Iterator[Token]:
+    def tokens(self, text: str, comments: list[tuple[int, int]] | None = None) -> Iterator[Token]:
         """The tokens of normalised text; each `lineno` is a `Spot`.
+
+        Args:
+            text: what `normalise` gives.
+            comments: where the comments that are passed over stand, from `{#` to behind `#}`, is appended here.
 
         Raises:
             TemplateSyntaxError: where the text ends in no token; its `lineno` is a `Spot` too.
@@ -187,6 +191,9 @@ class Lexer:
             at = opening.end()
             if delimiter == "#":
                 at = self._skip_comment(text, newlines, opening)
+                if comments is not None:
+                    closing = text.find("#}", opening.end())
+                    comments.append((opening.start(), len(text) if closing < 0 else closing + 2))
             elif delimiter == "%" and self.rules.raw and (raw := self._raw_begin.match(text, at)):
                 at = yield from self._raw(text, newlines, opening.start(), raw.end())
             else:

@@ -87,8 +87,7 @@ class _Unit:
     @property
     def ref(self) -> str:
         """The reference as typed, with `#NAME` where a named template is meant."""
-        meant = self.model.picked or self.template.name not in {"default", ""}
-        return f"{self.model.ref}#{self.template.name}" if meant else self.model.ref
+        return self.model.reference(self.template)
 
 
 @dataclass(frozen=True)
@@ -160,7 +159,7 @@ def _judge_all(units: Sequence[_Unit], options: Options) -> Iterator[_Verdict]:
 
 def _judge(unit: _Unit, options: Options) -> _Verdict:
     running = engines.running(options.engines)
-    reported = _selected(options)
+    reported = selected(options)
     evaluated = _with_subsumers(reported)
     told, judged = {card.id for card in reported}, {card.id for card in evaluated}
     plan = _plan(evaluated)
@@ -206,19 +205,23 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
 
 
 @lru_cache(maxsize=1)
-def _selected(options: Options) -> tuple[Card, ...]:
+def selected(options: Options) -> tuple[Card, ...]:
     """The cards that the options select, among those that have a check."""
-    implemented = {card.id: card for card in cards.all_cards().values() if card.name in checks.names()}
-    wanted = {rule for word in options.select for rule in cards.select(word)} if options.select else set(implemented)
+    wanted = chosen(options)
+    return tuple(card for card in cards.all_cards().values() if card.name in checks.names() and card.id in wanted)
+
+
+def chosen(options: Options) -> frozenset[str]:
+    """The ids of the rules that the options select."""
+    wanted = {rule for word in options.select or ("TL",) for rule in cards.select(word)}
     wanted |= {rule for word in options.extend_select for rule in cards.select(word)}
-    wanted -= {rule for word in options.ignore for rule in cards.select(word)}
-    return tuple(card for rule, card in implemented.items() if rule in wanted)
+    return frozenset(wanted.difference(rule for word in options.ignore for rule in cards.select(word)))
 
 
 @lru_cache(maxsize=1)
-def _with_subsumers(selected: tuple[Card, ...]) -> tuple[Card, ...]:
+def _with_subsumers(reported: tuple[Card, ...]) -> tuple[Card, ...]:
     """The selected cards and those that could make one of their findings redundant."""
-    wanted = {card.id for card in selected} | {rule for card in selected for rule in card.subsumed_by}
+    wanted = {card.id for card in reported} | {rule for card in reported for rule in card.subsumed_by}
     return tuple(card for card in cards.all_cards().values() if card.id in wanted and card.name in checks.names())
 
 
@@ -358,7 +361,7 @@ def _finding(unit: _Unit, card: Card, fault: Fault, hit: tuple[str, ...], weight
         engines=hit,
         needs=(fault.need or card.need,),
         evidence=tuple((case_id, engine) for engine in hit for case_id in fault.cases),
-        fingerprint=_fingerprint(card.id, template.name, fault.cause),
+        fingerprint=fingerprint(card.id, template.name, fault.cause),
         span=fault.span,
         excerpt=template.lines.excerpt(start) if fault.span else "",
         excerpt_line=line,
@@ -383,7 +386,7 @@ def _judge_model(model: Model, options: Options) -> list[Finding]:
     whole = _Unit(model, Template("", "", Origin(model.ref, "")))
     return [
         _finding(whole, card, fault, tuple(refusals), _weight(card, fault, refusals.keys(), stance))
-        for card in _selected(options)
+        for card in selected(options)
         for fault in checks.load_model_check(card.name)(model, refusals)
     ]
 
@@ -395,5 +398,6 @@ def _refusal(choice: Template | RenderError) -> RenderError | None:
     return None if choice.source.strip() else RenderError("refused", "the template is empty")
 
 
-def _fingerprint(*parts: str) -> str:
+def fingerprint(*parts: str) -> str:
+    """What stays the same of a finding over edits elsewhere: of its rule, the template's name and the cause."""
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]

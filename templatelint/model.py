@@ -204,6 +204,11 @@ class Model:
         """The template of that name, if there is one."""
         return next((template for template in self.templates if template.name == name), None)
 
+    def reference(self, template: Template) -> str:
+        """The reference as typed, with `#NAME` where a named template is meant."""
+        meant = self.picked or template.name not in {"default", ""}
+        return f"{self.ref}#{template.name}" if meant else self.ref
+
 
 # ------------------------------------------------------------------------------ requests and cases
 
