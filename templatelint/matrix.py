@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from templatelint import bounded
 from templatelint.cases import FIXED_NOW, clock, get, to_form
-from templatelint.engines.read_back import ReadBack, ReadsBack
+from templatelint.engines.read_back import ReadBack, ReadsBack, SplitsThoughts
 from templatelint.errors import TemplatelintError
 from templatelint.model import ErrorKind, Observation, RenderError, Request
 from templatelint.syntax import TemplateSyntax, parse
@@ -31,7 +31,8 @@ _BUDGET = 8_000_000  # characters; all cases of the longest real template are a 
 # the names through which engines tell a template the time
 _CLOCK = ("strftime_now", "date_string", "datetime")
 _DONE = True  # no item is: they are lists or None
-_REPLY = 2  # members of an item with a reply; one with an observation has three
+# members of an item with a fact of the engine's own, and of one with a reply; one with an observation has three
+_FACT, _REPLY = 1, 2
 _STOPPED: Mapping[str, ErrorKind] = {"timeout": "timeout", "memory": "too-large", "died": "too-large"}
 
 
@@ -47,6 +48,7 @@ class Matrix:
             another template of the model is in neither.
         replies: (case id, engine) → what the engine's own parser makes of the calls that the template prints, where
             it has one that a template selects.
+        splits: engine → whether it takes thoughts out of replies, of those that find out from the template.
     """
 
     cases: Mapping[str, Case]
@@ -54,6 +56,7 @@ class Matrix:
     cells: Mapping[tuple[str, str], Observation]
     skipped: Mapping[tuple[str, str], str] = field(default_factory=dict)
     replies: Mapping[tuple[str, str], ReadBack] = field(default_factory=dict)
+    splits: Mapping[str, bool] = field(default_factory=dict)
 
     def of(self, engine: str) -> Mapping[str, Observation]:
         """Case id → observation, for every cell of an engine that was tried."""
@@ -67,6 +70,7 @@ class Matrix:
             {**self.cells, **other.cells},
             {**self.skipped, **other.skipped},
             {**self.replies, **other.replies},
+            {**self.splits, **other.splits},
         )
 
 
@@ -133,7 +137,7 @@ def observe(  # noqa: PLR0913 (what is observed, and how much of it)
         for (case_id, name), same in routes.stands_for.items()
         if same in outcome.replies.get(name, ())
     }
-    return Matrix(known, outcome.loads, cells, skipped, replies)
+    return Matrix(known, outcome.loads, cells, skipped, replies, outcome.splits)
 
 
 @dataclass(frozen=True)
@@ -271,12 +275,14 @@ class _Outcome:
         observations: engine → what each job gave, by its key, or why it was not tried; and those of further jobs.
         lost: engine → what it runs on that does not work any more, as a clause; its further jobs were not tried.
         replies: engine → what its parser made of the calls of jobs, by their keys.
+        splits: engine → whether it takes thoughts out of replies; see `Matrix`.
     """
 
     loads: Mapping[str, RenderError | None]
     observations: Mapping[str, Mapping[str, Observation | str]]
     lost: Mapping[str, str]
     replies: Mapping[str, Mapping[str, ReadBack]]
+    splits: Mapping[str, bool]
 
 
 def _run(
@@ -292,6 +298,7 @@ def _run(
     observations: dict[str, Mapping[str, Observation | str]] = {}
     gone: dict[str, str] = {}
     replies: dict[str, Mapping[str, ReadBack]] = {}
+    splits: dict[str, bool] = {}
     for engine in engines:
         items, stop = answers[engine.name]
         if items and isinstance(items[-1], str):
@@ -301,7 +308,8 @@ def _run(
             loads[engine.name] = _error(items[0])
         else:  # the child, or what the engine runs on, ended while it was loading the template
             loads[engine.name], pending = pending, None
-        answered = [item for item in items[1:] if len(item) != _REPLY]
+        answered = [item for item in items[1:] if len(item) > _REPLY]
+        splits.update((engine.name, item[0]) for item in items[1:] if len(item) == _FACT)
         replies[engine.name] = {item[0]: ReadBack.of(item[1]) for item in items[1:] if len(item) == _REPLY}
         found: dict[str, Observation | str] = {key: _observation(plain) for key, *plain in answered}
         refused = loads[engine.name] is not None and not _renders_refused(loads[engine.name], extent)
@@ -312,7 +320,7 @@ def _run(
                 continue
             found[key], pending = (lost, None) if refused or pending is None else (Observation(error=pending), None)
         observations[engine.name] = found
-    return _Outcome(loads, observations, gone, replies)
+    return _Outcome(loads, observations, gone, replies, splits)
 
 
 def _answers(
@@ -372,7 +380,7 @@ def _render_all(
 def _render_in(
     engine: Engine, template: Template, tokenizer: Tokenizer, jobs: Mapping[str, _Job], extent: _Extent
 ) -> Iterator[Any]:
-    """One item for loading, then one for each job, its key first, then one for each reply that is to be read back.
+    """One item for loading, one for what the engine found out, then one for each job, its key first, and each reply.
 
     After a cell that took long only to run out of its budget the others are not tried: they would do the same. Nor are
     they once all prompts together hold more text than they may, or took more time.
@@ -384,6 +392,7 @@ def _render_in(
     yield _plain_error(loaded.refusal)
     if loaded.refusal is not None and not extent.refused:
         return
+    yield from _found_out(loaded)
     left, end = extent.characters, process_time() + extent.seconds
     rendered: dict[str, Observation] = {}
     known = dict(jobs)
@@ -411,6 +420,12 @@ def _render_in(
         prompt = rendered[key].prompt
         if prompt is not None and extent.read_back is not None and extent.read_back(key, prompt):
             yield from _read_back(loaded, key, job)
+
+
+def _found_out(loaded: Loaded) -> Iterator[Any]:
+    """The item for what the engine found out from the template."""
+    if isinstance(loaded, SplitsThoughts):
+        yield [loaded.supports_thinking]
 
 
 def _read_back(loaded: Loaded, key: str, job: _Job) -> Iterator[Any]:

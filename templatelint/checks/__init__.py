@@ -2,8 +2,9 @@
 
 A module holds `CASES`, the ids of the cells it looks at, and `check(view)`, which yields faults for one engine. The
 view raises where a cell has no text to give, and the pipeline records the check as not run: checks need no guards. It
-may hold `CALL_CASES`, ids of cells that are there only where calls reach the prompt, and `READ_BACK`, ids of cases of
-which engines with a parser of their own are to read the calls back.
+may hold `CALL_CASES`, ids of cells that are there only where calls reach the prompt, `cases_for(source)`, which gives
+the ids of those that only templates of such a text need, and `READ_BACK`, ids of cases of which engines with a parser
+of their own are to read the calls back.
 """
 
 from __future__ import annotations

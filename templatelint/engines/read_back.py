@@ -1,4 +1,4 @@
-"""A template's own tool calls, as an engine's parser reads them back; JSON data between processes."""
+"""What an engine's own parser makes of a template's own calls, and of thoughts; JSON data between processes."""
 
 from __future__ import annotations
 
@@ -65,4 +65,14 @@ class ReadsBack(Protocol):
 
     def read_back(self, request: Request, now: datetime) -> ReadBack | None:
         """What comes back of the calls of the request's last message that has some; None where it has none."""
+        ...
+
+
+@runtime_checkable
+class SplitsThoughts(Protocol):
+    """A loaded template of an engine that finds out from the template whether replies begin with thoughts."""
+
+    @property
+    def supports_thinking(self) -> bool:
+        """Whether it takes thoughts out of replies."""
         ...
