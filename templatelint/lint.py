@@ -162,7 +162,7 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
     reported = selected(options)
     evaluated = _with_subsumers(reported)
     told, judged = {card.id for card in reported}, {card.id for card in evaluated}
-    plan = _plan(evaluated)
+    plan = tuple(dict.fromkeys((*_plan(evaluated), *_source_plan(evaluated, unit.template.source))))
     wanted = [cases.get(case_id) for case_id in plan]
     beside = disagreement.untrimmed(unit.template, running) if _TRIMMING in judged else []
     whole = (*plan, *_call_plan(evaluated))
@@ -230,6 +230,13 @@ def _plan(selected: tuple[Card, ...]) -> tuple[str, ...]:
     """The ids of the union of what the rules look at, each cell once."""
     wanted = dict.fromkeys(case_id for card in selected for case_id in checks.load(card.name).CASES)
     return tuple(wanted | dict.fromkeys((*_TOOL_CELLS, *accommodation.FIRST)))
+
+
+def _source_plan(selected: tuple[Card, ...], source: str) -> Iterator[str]:
+    """The ids of what the rules look at besides, of a template with that text."""
+    for card in selected:
+        if (cases_for := getattr(checks.load(card.name), "cases_for", None)) is not None:
+            yield from cases_for(source)
 
 
 @lru_cache(maxsize=1)
