@@ -168,6 +168,7 @@ def _write(session: Session, report: Report, read: Read, flags: _Flags, code: in
         statistics=flags.statistics,
         paint=session.paint,
         columns=session.columns,
+        fail_on=flags.fail_on or session.config.fail_on or "error",
     )
     session.write(reports.write(form, report, setting))
 

@@ -68,18 +68,13 @@ def _index(session: Session, chosen: Sequence[Card]) -> Iterator[str]:
 
 
 def _pages(session: Session, chosen: Sequence[Card]) -> Iterator[str]:
+    from templatelint.report.rule_page import facts
+
     for number, card in enumerate(chosen):
-        text = f"# {card.name} ({card.id})\n\n{card.title}\n\n{_facts(card)}\n\n{card.prose}"
+        text = f"# {card.name} ({card.id})\n\n{card.title}\n\n{facts(card)}\n\n{card.prose}"
         if number:
             yield "\n"
         yield _rendered(text, session) if session.paint.on and session.terminal else text
-
-
-def _facts(card: Card) -> str:
-    facts = [f"Impact: {card.impact} · need: {card.need}", f"fix: {card.fix}", f"since {card.since}"]
-    if card.subsumed_by:
-        facts.append(f"not reported beside {', '.join(card.subsumed_by)}")
-    return " · ".join(facts)
 
 
 def _rendered(text: str, session: Session) -> str:

@@ -19,6 +19,10 @@ FORMATS = {
     "concise": "templatelint.report.concise",
     "json": "templatelint.report.json",
     "jsonl": "templatelint.report.jsonl",
+    "sarif": "templatelint.report.sarif",
+    "github": "templatelint.report.github",
+    "junit": "templatelint.report.junit",
+    "markdown": "templatelint.report.markdown",
 }
 
 
@@ -49,6 +53,7 @@ class Setting:
         replay: flags that a command needs to show a cell of the evidence again (`--bos-token` and the like).
         statistics: count the findings by rule (for people: instead of showing them).
         columns: the width that formats for people keep source lines within.
+        fail_on: the least severity that makes the command exit 1.
     """
 
     exit_code: int = 0
@@ -61,10 +66,15 @@ class Setting:
     statistics: bool = False
     paint: Paint = field(default_factory=lambda: Paint(on=False))
     columns: int = 80
+    fail_on: Severity = "error"
 
     def shows(self, severity: Severity) -> bool:
         """Whether formats for people show findings of that severity."""
         return SEVERITIES.index(severity) <= SEVERITIES.index(self.least)
+
+    def fails(self, severity: Severity) -> bool:
+        """Whether findings of that severity make the command exit 1."""
+        return SEVERITIES.index(severity) <= SEVERITIES.index(self.fail_on)
 
 
 class Writer(Protocol):

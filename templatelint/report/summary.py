@@ -40,7 +40,7 @@ def summary(report: Report, setting: Setting) -> Iterator[str]:
     if setting.quiet:
         return
     if setting.verbose:
-        yield from _not_run_lines(report)
+        yield from not_run_lines(report)
     parts = [_verdict(report, setting)]
     if setting.unreadable:
         parts.append(setting.paint(f"{counted(len(setting.unreadable), 'reference')} not read", "red"))
@@ -53,7 +53,7 @@ def summary(report: Report, setting: Setting) -> Iterator[str]:
     yield " · ".join(parts) + "\n"
 
 
-def _not_run_lines(report: Report) -> Iterator[str]:
+def not_run_lines(report: Report) -> Iterator[str]:
     """A line for each template and reason, which names all rules and cases that it holds for."""
     groups: dict[tuple[str, str], tuple[dict[str, None], dict[str, None]]] = {}
     for row in report.not_run:

@@ -1,0 +1,201 @@
+"""Report → Markdown for a comment on a pull request or a job's summary: counts, then a compact item a finding."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from templatelint.model import SEVERITIES
+from templatelint.report import statistics
+from templatelint.report.evidence import rerun
+from templatelint.report.full import where
+from templatelint.report.summary import counted, not_run_lines
+from templatelint.report.terminal import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from templatelint.model import Finding, Report
+    from templatelint.report import Setting
+
+# GitHub takes comments of 65,536 characters, entities and all, and cuts summaries at a mebibyte.
+_ROOM = 60_000
+_ROWS = 25  # templates that the table names
+_LINES = 40  # of what was not run
+_TEXT = 600  # characters of one text
+# What Markdown or HTML could take for markup. As entities, they are text whatever stands around them.
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~&$]")
+# What becomes a link or a notice to somebody all the same: a space of no width keeps it apart.
+_NOTICE = re.compile(r"@(?=\w)|(?:&#35;|\bGH-)(?=\d)|:(?=//)|\bwww(?=\.)", re.IGNORECASE)
+_BACKTICKS = re.compile("`+")
+
+
+def write(report: Report, setting: Setting) -> Iterator[str]:
+    """The text; what is less severe than asked for, or finds no room, is folded away or counted."""
+    if not setting.quiet:
+        yield f"### templatelint: {_verdict(report)}\n\n"
+        yield from _troubles(setting)
+        yield from _table(report)
+    if setting.statistics:
+        yield from _statistics(report, setting)
+    else:
+        yield from _findings(report, setting)
+    if not setting.quiet:
+        yield from _foot(report, setting)
+
+
+def _verdict(report: Report) -> str:
+    told = [counted(report.count(severity), severity) for severity in SEVERITIES if report.count(severity)]
+    scope = counted(len(report.templates), "template")
+    if told:
+        return f"{', '.join(told)} in {scope}"
+    return f"no findings in {scope}" if report.templates else "no template checked"
+
+
+def _troubles(setting: Setting) -> Iterator[str]:
+    for row in setting.unreadable:
+        cure = f" ({_prose(row.help)})" if row.help else ""
+        yield f"- **not read**: {_prose(row.message)}{cure}\n"
+    if setting.unreadable:
+        yield "\n"
+
+
+# --------------------------------------------------------------------------------------------- the counts
+
+
+def _table(report: Report) -> Iterator[str]:
+    """A row for each template that has findings, those with the most errors first."""
+    rows: dict[str, list[int]] = {}
+    for finding in report.findings:
+        counts = rows.setdefault(finding.ref, [0] * len(SEVERITIES))
+        counts[SEVERITIES.index(finding.severity)] += 1
+    if not rows:
+        return
+    ranked = sorted(rows.items(), key=lambda row: [-count for count in row[1]])
+    yield f"| template | {' | '.join(f'{severity}s' for severity in SEVERITIES)} |\n|---|{'--:|' * len(SEVERITIES)}\n"
+    for ref, counts in ranked[:_ROWS]:
+        yield f"| {_code_in_table(ref)} | {' | '.join(str(count or '') for count in counts)} |\n"
+    if rest := ranked[_ROWS:]:
+        totals = [sum(counts[at] for _, counts in rest) for at in range(len(SEVERITIES))]
+        yield f"| {len(rest)} more | {' | '.join(str(count or '') for count in totals)} |\n"
+    if clean := sum(use.ref not in rows for use in report.templates):
+        yield f"| {counted(clean, 'template')} without findings |{' |' * len(SEVERITIES)}\n"
+    yield "\n"
+
+
+def _statistics(report: Report, setting: Setting) -> Iterator[str]:
+    rows = [(first, count) for first, count in statistics(report) if setting.shows(first.severity)]
+    if rows:
+        yield "| count | rule | severity | name |\n|--:|---|---|---|\n"
+        for first, count in rows:
+            yield f"| {count} | {_prose(first.rule)} | {first.severity} | {_prose(first.name)} |\n"
+        yield "\n"
+
+
+# ------------------------------------------------------------------------------------------- the findings
+
+
+def _findings(report: Report, setting: Setting) -> Iterator[str]:
+    ordered = sorted(report.findings, key=lambda finding: SEVERITIES.index(finding.severity))
+    room = _ROOM
+    shown = [finding for finding in ordered if setting.shows(finding.severity)]
+    items, room = _fitting(shown, room, setting)
+    yield from items
+    yield from _rest(len(shown) - len(items))
+    folded = [finding for finding in ordered if not setting.shows(finding.severity)]
+    if not folded or setting.quiet:
+        yield "\n" if items else ""
+        return
+    below, _ = _fitting(folded, room, setting)
+    counts = [counted(sum(one.severity == severity for one in folded), severity) for severity in SEVERITIES[1:]]
+    named = ", ".join(text for text in counts if not text.startswith("0 "))
+    yield f"\n<details><summary>{named}</summary>\n\n"
+    yield from below
+    yield from _rest(len(folded) - len(below))
+    yield "\n</details>\n\n"
+
+
+def _rest(count: int) -> Iterator[str]:
+    if count:
+        yield f"- … and {counted(count, 'finding')} more: there is no room here\n"
+
+
+def _fitting(findings: Iterable[Finding], room: int, setting: Setting) -> tuple[list[str], int]:
+    """The items of the first findings, as many as there is room for, and what room they leave."""
+    items = []
+    for finding in findings:
+        item = _item(finding, setting)
+        if len(item) > room:
+            break
+        room -= len(item)
+        items.append(item)
+    return items, room
+
+
+def _item(finding: Finding, setting: Setting) -> str:
+    lines = [
+        f"- **{finding.severity}** {_prose(finding.rule)} {_prose(finding.name)}: {_prose(finding.message)}",
+        " · ".join(filter(None, (_code(where(finding)), _prose(_grounds(finding))))),
+    ]
+    for other in finding.related:
+        place = _code(f"{other.place.path}:{other.place.line}:{other.place.column}")
+        lines.append(f"{_prose(other.message)}: {place}")
+    if finding.help:
+        lines.append(f"help: {_prose(finding.help)}")
+    if command := rerun(finding, setting.replay):
+        lines.append(f"see it: {_code(command)}")
+    return "<br>\n  ".join(lines) + "\n"
+
+
+def _grounds(finding: Finding) -> str:
+    return f"on {', '.join(finding.engines)}" if finding.engines else ""
+
+
+def _foot(report: Report, setting: Setting) -> Iterator[str]:
+    """The engines, what was suppressed or not run, and how references were understood."""
+    parts = []
+    if report.engines:
+        parts.append(f"engines: {', '.join(f'{use.name} {use.version}'.strip() for use in report.engines)}")
+    if report.suppressed:
+        parts.append(f"{len(report.suppressed)} suppressed")
+    parts += dict.fromkeys(remark.text for remark in setting.remarks)
+    yield f"{' · '.join(map(_prose, parts))}\n" if parts else ""
+    gaps = [line.strip().removeprefix("not run: ") for line in not_run_lines(report)]
+    if gaps:
+        yield f"\n<details><summary>{counted(len(gaps), 'gap')}: checks and engines that did not run</summary>\n\n"
+        yield from (f"- {_prose(line)}\n" for line in gaps[:_LINES])
+        yield f"- … and {len(gaps) - _LINES} more\n" if len(gaps) > _LINES else ""
+        yield "\n</details>\n"
+
+
+# ----------------------------------------------------------------------------------------------- the texts
+
+
+def _prose(text: str) -> str:
+    """One line of text as it is, except that what our messages put between backticks is code."""
+    parts = visible(_cut(text)).split("`")
+    if len(parts) % 2 == 0:  # one is open: it is no mark of ours
+        return _inert("`".join(parts))
+    return "".join(f"<code>{_inert(part)}</code>" if at % 2 else _inert(part) for at, part in enumerate(parts))
+
+
+def _inert(text: str) -> str:
+    """Text that is no markup, and neither calls nor links to anything."""
+    escaped = _MARKUP.sub(lambda found: f"&#{ord(found[0])};", text)
+    return _NOTICE.sub(lambda found: f"{found[0]}&#8203;", escaped)
+
+
+def _code(text: str) -> str:
+    """A span of code that can be copied; outside tables."""
+    text = visible(_cut(text))
+    fence = "`" * (max((len(found[0]) for found in _BACKTICKS.finditer(text)), default=0) + 1)
+    pad = " " if text.startswith(("`", " ")) or text.endswith(("`", " ")) else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def _code_in_table(text: str) -> str:
+    return f"<code>{_inert(visible(_cut(text)))}</code>"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _TEXT else f"{text[:_TEXT]}…"
