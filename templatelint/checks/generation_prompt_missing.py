@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from templatelint.checks._parts import printed
 from templatelint.model import Fault
 from templatelint.reading import shortened, stretch, turns
 from templatelint.view import NoText
@@ -11,9 +13,13 @@ from templatelint.view import NoText
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from templatelint.reading import Turns
     from templatelint.view import View
 
 _WITH_TOOLS = ("tools-offer", "tool-call-empty")
+# What hands the word to the model, be it at the end of the user's turn.
+_CUE = re.compile(r"assistant|model|bot\b|bot_|\bai\b|answer|response|\[/INST\]", re.IGNORECASE)
+_TAIL = 30  # characters in which a cue would stand
 CASES = (
     "chat-basic",
     "chat-basic+nogen",
@@ -36,16 +42,24 @@ def check(view: View) -> Iterator[Fault]:
         return
     tail, expected = prompt[user.end :].strip(), anatomy.user_to_assistant.strip()
     unfinished = len(tail) < len(expected) and expected.startswith(tail)
-    if prompt.rstrip() != bare.rstrip() or not unfinished:
+    if prompt.rstrip() != bare.rstrip() or not unfinished or _CUE.search(tail):
+        return
+    if _alike(anatomy) or printed(view, "chat-turns", "assistant") is not None:
         return
     yield Fault(
         message=f"add_generation_prompt adds no assistant cue: the prompt ends with {shortened(prompt[user.end :])!r}, "
         f"while the history opens an assistant turn with {shortened(anatomy.user_to_assistant)!r}",
         help="end the template with `{% if add_generation_prompt %}` and the text that opens an assistant turn",
-        cases=("chat-basic", "chat-basic+nogen"),
+        cases=(case.id, view.case("chat-basic+nogen").id),
         cause="missing",
         span=view.mention("add_generation_prompt", "endfor"),
     )
+
+
+def _alike(anatomy: Turns) -> bool:
+    """Whether the template writes answers as it writes questions: it embeds or classifies, and cues nobody."""
+    header = anatomy.user_header.strip()
+    return bool(header) and anatomy.user_to_assistant.strip().endswith(header)
 
 
 def _adds(prompt: str, bare: str) -> bool:
@@ -62,7 +76,7 @@ def _lost_with_tools(view: View) -> Iterator[Fault]:
         and view.prompt(case_id).rstrip() == view.prompt(f"{case_id}+nogen").rstrip()
     ]
     # after a result, some templates leave the model's turn open on purpose
-    if "tools-offer" in lost:
+    if "tools-offer" in lost and not _CUE.search(view.prompt("tools-offer")[-_TAIL:]):
         yield Fault(
             message="add_generation_prompt adds no assistant cue when tools are sent: the prompt ends with "
             f"{shortened(view.prompt('tools-offer')[-40:])!r}",

@@ -37,6 +37,7 @@ def check(view: View) -> Iterator[Fault]:
 
 def _beside(view: View, case_id: str) -> Iterator[Fault]:
     what, need = _BESIDE[case_id]
+    field = "tool_calls" if need == "tools" else "reasoning_content"
     error = view.error(case_id)
     if error is None and has(view.prompt(case_id), view.case(case_id), "assistant.1"):
         return
@@ -47,10 +48,10 @@ def _beside(view: View, case_id: str) -> Iterator[Fault]:
     fact = "is dropped from the history" if error is None else f"makes the template raise: {error.message}"
     yield Fault(
         message=f"the text that an assistant writes beside {what} {fact}",
-        help="print `message['content']` also where the other field is there",
+        help=f"print `message['content']` also where `{field}` is there",
         cases=(view.case(case_id).id,),
         cause=f"beside {what}",
-        span=view.span_of(error) if error else view.mention("tool_calls" if need == "tools" else "reasoning_content"),
+        span=view.span_of(error) if error else view.mention(field),
         impact="degrades" if need == "tools" else None,
         need=need,
     )

@@ -25,6 +25,8 @@ _RESULT = "tool-result-json"
 CASES = (*_PLAIN, *_SYSTEM, *_TOOLS, "tool-call", _ARGUMENTS, _RESULT)
 
 _FOREIGN = re.compile(r"<undefined>|\[object \w+\]|Undefined\(|<built-in method|<bound method|<function ")
+# A part of content, which is a fault of its own where it is printed.
+_PART = re.compile(r"\{'(?:type': 'text', 'text|text)': ")
 _WORD = re.compile(r"\b(?:None|True|False)\b")
 
 
@@ -61,7 +63,7 @@ def _wrapped(view: View) -> Iterator[Fault]:
         whose, at = min(leaks.items(), key=lambda leak: leak[1])
         beside = " beside tools" if case.request.tools else ""
         yield Fault(
-            message=f"{view.engine} hands text over as a list of parts, "
+            message="text is handed over as a list of parts, "
             f"and {whose} content{beside} is printed as data: {around(prompt, at)!r}",
             help="print the `text` of each part wherever content is printed, or none of them: half is what misleads "
             "the engine; for vLLM, --chat-template-content-format string",
@@ -78,11 +80,17 @@ def _arguments(view: View) -> Iterator[Fault]:
         written = region(prompt, case)
         if _pythonic(case, written):
             return  # Python literals are this dialect's own syntax
-        leak = _python_dict(view, written, _keys([call["function"]["arguments"] for call in _calls(case)]))
+        arguments = [_decoded(call["function"]["arguments"]) for call in _calls(case)]
+        leak = _python_dict(view, written, {key for one in arguments for key in one})
         if leak is not None:
             yield _fault(
                 view, case, "call arguments are printed as a Python dict", written[leak.start() :], "arguments"
             )
+            return
+        leak = _python_dict(view, written, _keys(arguments))
+        if leak is not None:
+            message = "an argument that is an object is printed as a Python dict"
+            yield replace(_fault(view, case, message, written[leak.start() :], "value"), impact="degrades")
             return
     if not view.renders("tool-call") or not view.renders(_ARGUMENTS):
         return
@@ -97,10 +105,17 @@ def _arguments(view: View) -> Iterator[Fault]:
             return
 
 
+_HELP = {
+    "value": "print arguments that are no strings with `| tojson`: a model repeats the spelling that its history shows",
+    "tools": "print the tools with `| tojson`",
+    "arguments": "print the arguments with `| tojson`, unless they are a string",
+}
+
+
 def _fault(view: View, case: Case, message: str, excerpt: str, cause: str) -> Fault:
     return Fault(
         message=f"{message}: {around(excerpt, 0)!r}",
-        help="print data with `| tojson`, and guard what may be missing with `is defined`",
+        help=_HELP.get(cause, "print data with `| tojson`, and guard what may be missing with `is defined`"),
         cases=(case.id,),
         cause=cause,
         span=view.mention("tool_calls" if cause in {"arguments", "value"} else "tools", "messages"),
@@ -119,12 +134,22 @@ def _pythonic(case: Case, written: str) -> bool:
 def _python_dict(view: View, text: str, keys: set[str]) -> re.Match[str] | None:
     """The first of the keys in Python's quotes that the template has not written itself."""
     quoted = re.compile("[{ ]'(?:" + "|".join(map(re.escape, sorted(keys))) + r")': .")
-    return next((found for found in quoted.finditer(text) if found[0] not in view.template.source), None)
+    return next(
+        (
+            found
+            for found in quoted.finditer(text)
+            if found[0] not in view.template.source and not _PART.match(text, found.start())
+        ),
+        None,
+    )
+
+
+def _decoded(arguments: Any) -> dict[str, Any]:
+    decoded: dict[str, Any] = json.loads(arguments) if isinstance(arguments, str) else arguments
+    return decoded
 
 
 def _keys(data: Any) -> set[str]:
-    if isinstance(data, str) and data.startswith("{"):
-        data = json.loads(data)
     if isinstance(data, dict):
         return set(data).union(*(_keys(value) for value in data.values()))
     if isinstance(data, (list, tuple)):

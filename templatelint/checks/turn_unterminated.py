@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from templatelint import cases
 from templatelint.checks._markers import PARTS, TURNS
 from templatelint.model import Fault
+from templatelint.reading import MARKER as _TOKEN
 from templatelint.reading import around, shortened, spoken, stretch, turns
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ CASES = (
 # What plain role headers ("### Instruction:", "USER: ") are made of, and special tokens are not.
 _PLAIN = re.compile(r"[\w\s#:.,;!?'\"()*=-]*", re.ASCII)
 
+# A header in another style than the markers that come in pairs: some templates mix two.
+_ROLE = re.compile(r"<\|(?:system|user|assistant|tool)\|>")
+
 _QUOTED = re.compile(r"'([^']+)'")
 # Tokens that end a text in one tokenizer or another, whatever the turns' own closing marker is.
 _ENDS = ("</s>", "<eos>", "<|end|>", "<|endoftext|>", "<|end_of_text|>")
@@ -43,14 +47,17 @@ def check(view: View) -> Iterator[Fault]:
     """Judge how an assistant turn ends, then the gaps between texts and the pairing of the markers."""
     anatomy = turns(view.prompt("chat-turns"), view.case("chat-turns"))
     if anatomy is not None and not _ends(anatomy):
-        follows = shortened(anatomy.assistant_to_user + anatomy.user_header)
+        follows = _end(anatomy)
         yield Fault(
-            message=f"nothing that could be a stop token ends an assistant turn: {follows!r} follows its text",
-            help="end assistant turns with `eos_token` or the model's own end-of-turn token: "
-            "a model trained on this never learns to stop",
-            cases=("chat-turns",),
+            message="nothing that could be a stop token ends an assistant turn: "
+            f"{shortened(follows)!r} follows its text",
+            help="end assistant turns with `eos_token` or the token that the model was trained to stop at: "
+            "a model trained on these prompts does not learn to stop",
+            cases=(view.case("chat-turns").id,),
             cause="no terminator",
             span=view.mention("assistant", "messages"),
+            # headers in plain words have no tokens to close; what trains on them adds the end of the text itself
+            impact="degrades" if _PLAIN.fullmatch(anatomy.user_to_assistant + follows) else None,
         )
         return
     eos = view.model.tokenizer.special_tokens.get("eos_token", "")
@@ -75,7 +82,7 @@ def _ends(anatomy: Turns) -> bool:
     assistant turns begin: it embeds the conversation for a classifier, and writes no turns. A marker that opens the
     user's part and is closed before the assistant's ends nothing.
     """
-    follows = anatomy.assistant_to_user + anatomy.user_header
+    follows = _end(anatomy)
     for opener, closers in TURNS:
         before, opens, _ = follows.rpartition(opener)
         if opens and not before.strip() and any(closer in anatomy.user_to_assistant for closer in closers):
@@ -96,19 +103,33 @@ def _fused(case: Case, prompt: str) -> Fault | None:
             cases=(case.id,),
             cause=f"{earlier.split('.')[0]} and {later.split('.')[0]} fuse",
             need=_need(case) if "tool" in f"{earlier} {later}" else None,
+            impact="degrades" if _told_by_line(case, prompt, prompt[before.end : after.start]) else None,
         )
     return None
+
+
+def _told_by_line(case: Case, prompt: str, gap: str) -> bool:
+    """Whether answers begin on a line of their own, and end with a token: the turns can be told apart all the same."""
+    anatomy = turns(prompt, case) if case.id.startswith("chat-turns") else None
+    return (
+        anatomy is not None and gap == anatomy.user_to_assistant and "\n" in gap and bool(_TOKEN.search(_end(anatomy)))
+    )
+
+
+def _end(anatomy: Turns) -> str:
+    return anatomy.assistant_to_user + anatomy.user_header
 
 
 def _unpaired_turn(case: Case, prompt: str, eos: str) -> Fault | None:
     for opener, closers in TURNS:
         opened = closed = False
+        last = 0
         for at, text in _places(prompt, opener, *closers, eos, *_ENDS):
             if text == opener and opened:
                 return _fault(case, prompt, at, f"{opener!r} opens before {closers[0]!r} closes the last one")
-            if text in closers and closed and not opened:
+            if text in closers and closed and not opened and not _ROLE.search(prompt, last, at):
                 return _fault(case, prompt, at, f"{text!r} closes what no {opener!r} has opened")
-            opened = text == opener
+            opened, last = text == opener, at
             closed = closed or opened  # what stands before the first opener is not ours to judge
     return None
 
@@ -142,9 +163,11 @@ def _fault(case: Case, prompt: str, at: int, fact: str) -> Fault:
 
 
 def _need(case: Case) -> str | None:
-    """Who would notice: an interrupted tool round is an agent's business."""
+    """Who would notice: an interrupted tool round is an agent's business, and several calls are not everybody's."""
     if case.id.startswith("tool-interrupted"):
         return "agent"
+    if case.id.startswith("tool-parallel"):
+        return "parallel-tools"
     return "tools" if case.request.tools else None
 
 
