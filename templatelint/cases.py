@@ -182,15 +182,13 @@ def _typed(message: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**message, "content": [{"type": "text", "text": message["content"]}]}
 
 
-def _without_required(schema: Any) -> Any:
-    """The JSON schema, or the tool that holds one, without the lists that say which of the properties are required."""
-    if isinstance(schema, dict):
-        return {
-            key: _without_required(value)
-            for key, value in schema.items()
-            if key != "required" or not isinstance(value, list)
-        }
-    return [*map(_without_required, schema)] if isinstance(schema, list) else schema
+def _without_required(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The tool without the list that says which of its own parameters are required."""
+    function = tool["function"]
+    if "parameters" not in function:
+        return tool
+    parameters = {name: value for name, value in function["parameters"].items() if name != "required"}
+    return {**tool, "function": {**function, "parameters": parameters}}
 
 
 def _with_variable(case: Case, name: str, value: str) -> Case:
