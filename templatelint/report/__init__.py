@@ -23,6 +23,7 @@ FORMATS = {
     "github": "templatelint.report.github",
     "junit": "templatelint.report.junit",
     "markdown": "templatelint.report.markdown",
+    "html": "templatelint.report.page.linted",
 }
 
 

@@ -25,10 +25,10 @@ def page(name: str, **shown: Any) -> Iterator[str]:
     """The page in pieces.
 
     Args:
-        name: `diffed` or `inspected`.
+        name: `diffed`, `inspected` or `linted`; it may have style and script of its own beside what all have.
         shown: what the template of that name speaks of; texts of any origin.
     """
-    style, script = _own("style.css"), _own("script.js")
+    style, script = _own("style.css", f"{name}.css"), _own("script.js", f"{name}.js")
     stream = (
         _environment()
         .get_template(f"{name}.html.jinja")
@@ -57,9 +57,10 @@ def _legible(value: Any) -> Any:
 
 
 @cache
-def _own(name: str) -> Markup:
-    """A file of ours that goes into the page as it is."""
-    return Markup((_HERE / name).read_text("utf-8"))  # noqa: S704 (it is no text of anybody else's)
+def _own(*names: str) -> Markup:
+    """Files of ours, as far as they are there, that go into the page as they are."""
+    paths = (_HERE / name for name in names)
+    return Markup("".join(path.read_text("utf-8") for path in paths if path.exists()))  # noqa: S704 (nobody else's text)
 
 
 def _policy(style: str, script: str) -> str:
