@@ -90,6 +90,10 @@ class View:
         """The case of a planned cell."""
         return self.matrix.cases[self.adapted.get(case_id, case_id)]
 
+    def ids(self, *case_ids: str) -> tuple[str, ...]:
+        """The ids of the cells that are looked at in the name of these: what shows a fault when it is rendered."""
+        return tuple(self.adapted.get(case_id, case_id) for case_id in case_ids)
+
     def observation(self, case_id: str) -> Observation:
         """The cell as observed; raises NoText where it was not tried."""
         return self.plain(self.adapted.get(case_id, case_id))

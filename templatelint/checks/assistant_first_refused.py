@@ -25,7 +25,7 @@ def check(view: View) -> Iterator[Fault]:
         yield Fault(
             message=f"a history that starts with the assistant {said(error)}",
             help="put a user message before the assistant's greeting, or leave the greeting out, before sending",
-            cases=(_ASSISTANT_FIRST,),
+            cases=view.ids(_ASSISTANT_FIRST),
             cause="refused",
             span=view.span_of(error),
         )

@@ -52,7 +52,7 @@ def _fault(view: View, fate: str, case_id: str, when: str) -> Fault:
     return Fault(
         message=f"a developer message{when} {fact}",
         help="render the role `developer` as `system`, or rename it before sending",
-        cases=(case_id,),
+        cases=view.ids(case_id),
         cause=fate + when,
         span=span,
     )

@@ -50,7 +50,7 @@ def check(view: View) -> Iterator[Fault]:
         message=f"add_generation_prompt adds no assistant cue: the prompt ends with {shortened(prompt[user.end :])!r}, "
         f"while the history opens an assistant turn with {shortened(anatomy.user_to_assistant)!r}",
         help="end the template with `{% if add_generation_prompt %}` and the text that opens an assistant turn",
-        cases=(case.id, view.case("chat-basic+nogen").id),
+        cases=view.ids("chat-basic", "chat-basic+nogen"),
         cause="missing",
         span=view.mention("add_generation_prompt", "endfor"),
     )
@@ -81,7 +81,7 @@ def _lost_with_tools(view: View) -> Iterator[Fault]:
             message="add_generation_prompt adds no assistant cue when tools are sent: the prompt ends with "
             f"{shortened(view.prompt('tools-offer')[-40:])!r}",
             help="write the cue whatever the request holds",
-            cases=tuple(lost),
+            cases=view.ids(*lost, *(f"{case_id}+nogen" for case_id in lost)),
             cause="with tools",
             span=view.mention("add_generation_prompt"),
             need="tools",

@@ -37,7 +37,7 @@ def _judge(view: View, case_id: str, shown: list[str]) -> Iterator[Fault]:
         yield Fault(
             message=f"a history with tool calls makes the template raise when `tools` is not sent: {error.message}",
             help="guard what uses `tools` with `{% if tools %}`, or send them with every request of a conversation",
-            cases=(case_id,),
+            cases=view.ids(case_id),
             cause="raises",
             span=view.span_of(error),
         )
@@ -49,7 +49,7 @@ def _judge(view: View, case_id: str, shown: list[str]) -> Iterator[Fault]:
         yield Fault(
             message=f"{whose} of the history do not reach the prompt when `tools` is not sent",
             help=f"render {whose} whatever `tools` is, or send them with every request of a conversation",
-            cases=(case_id,),
+            cases=view.ids(case_id),
             cause=whose,
             span=view.mention("if tools", "tools"),
         )

@@ -62,7 +62,7 @@ def _fault(view: View, fate: str, cases: list[str], where: str) -> Fault:
     return Fault(
         message=f"a further system message{where} {said(error) if error else _FACTS[fate]}",
         help="render the role wherever it stands, or join all system texts into the first message before sending",
-        cases=tuple(cases),
+        cases=view.ids(*cases),
         cause=fate + where,
         span=view.span_of(error) if error else view.mention("'system'", '"system"', "messages"),
     )

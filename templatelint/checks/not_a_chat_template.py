@@ -48,7 +48,7 @@ def _other_language(source: str, view: View) -> Iterator[Fault]:
         return
     if view.load_error is not None:
         return
-    cases = tuple(case_id for case_id in CASES if view.renders(case_id))
+    cases = view.ids(*(case_id for case_id in CASES if view.renders(case_id)))
     python = _FORMAT.search(source)
     if python is not None:
         yield Fault(

@@ -32,7 +32,7 @@ def check(view: View) -> Iterator[Fault]:
     yield Fault(
         message=f"{what} makes the template raise: {error.message}",
         help="let plain text of users and assistants through; guard what only some requests carry with `is defined`",
-        cases=tuple(case_id for case_id, _ in failed),
+        cases=view.ids(*(case_id for case_id, _ in failed)),
         cause=what,
         span=view.span_of(error),
     )

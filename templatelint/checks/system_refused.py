@@ -28,7 +28,7 @@ def check(view: View) -> Iterator[Fault]:
         yield Fault(
             message=f"a leading system message is refused: {error.message}",
             help="put the system text into the first user message before sending, or render the role",
-            cases=tuple(case_id for case_id, _ in refused),
+            cases=view.ids(*(case_id for case_id, _ in refused)),
             cause="refused",
             span=view.span_of(error),
         )

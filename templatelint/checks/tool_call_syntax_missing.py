@@ -30,7 +30,7 @@ def check(view: View) -> Iterator[Fault]:
             yield Fault(
                 message=f"an assistant turn with tool calls makes the template raise: {error.message}",
                 help="render `message['tool_calls']`",
-                cases=tuple(_SHAPES),
+                cases=view.ids(*_SHAPES),
                 cause="refused",
                 span=view.span_of(error),
             )

@@ -29,7 +29,7 @@ def check(view: View) -> Iterator[Fault]:
             yield Fault(
                 message=f"a tool message {'without `name` ' if named else ''}makes the template raise: {error.message}",
                 help="send `name` with every tool message" if named else "render messages of the role `tool`",
-                cases=("tool-call",),
+                cases=view.ids("tool-call"),
                 cause="refused",
                 span=view.span_of(error),
             )

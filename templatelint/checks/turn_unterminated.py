@@ -53,7 +53,7 @@ def check(view: View) -> Iterator[Fault]:
             f"{shortened(follows)!r} follows its text",
             help="end assistant turns with `eos_token` or the token that the model was trained to stop at: "
             "a model trained on these prompts does not learn to stop",
-            cases=(view.case("chat-turns").id,),
+            cases=view.ids("chat-turns"),
             cause="no terminator",
             span=view.mention("assistant", "messages"),
             # headers in plain words have no tokens to close; what trains on them adds the end of the text itself
@@ -153,12 +153,13 @@ _HEADER = 48
 
 
 def _fault(case: Case, prompt: str, at: int, fact: str) -> Fault:
+    need = _need(case)
     return Fault(
         message=f"{fact}: {around(prompt, at)!r}",
         help="write each marker that opens a turn, and the one that closes it, exactly once a turn",
         cases=(case.id,),
-        cause=fact,
-        need=_need(case),
+        cause=f"{fact} {need}" if need else fact,
+        need=need,
     )
 
 

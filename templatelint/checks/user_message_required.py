@@ -27,7 +27,7 @@ def check(view: View) -> Iterator[Fault]:
         yield Fault(
             message=f"a compacted history without a user message {said(error)}",
             help="keep the last user message, or put the summary into one, when a history is compacted",
-            cases=(_COMPACTED,),
+            cases=view.ids(_COMPACTED),
             cause="refused",
             span=view.span_of(error),
         )
