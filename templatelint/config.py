@@ -14,6 +14,9 @@ from templatelint.nearest import unknown
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from templatelint.overrides import Override
+    from templatelint.suppress.per_file import PerFileIgnore
+
 OWN_FILE = "templatelint.toml"
 SHARED_FILE = "pyproject.toml"
 
@@ -25,6 +28,9 @@ class Config:
     Attributes:
         path: the file; None where there is none.
         exclude: patterns of files not to lint, as seen from the file's folder.
+        baseline: the file of accepted findings, as seen from there.
+        per_file_ignores: rules that are ignored in some files.
+        override: files that replace the template of a model.
     """
 
     path: Path | None = None
@@ -41,6 +47,9 @@ class Config:
     bos_token: str | None = None
     eos_token: str | None = None
     tool_call_parser: tuple[str, ...] = ()
+    baseline: str | None = None
+    per_file_ignores: tuple[PerFileIgnore, ...] = ()
+    override: tuple[Override, ...] = ()
 
     @property
     def parsers(self) -> tuple[tuple[str, str], ...]:
@@ -51,22 +60,16 @@ class Config:
         """Whether a pattern of `exclude` names that path, a folder above it, or its last part."""
         if self.path is None or not self.exclude:
             return False
-        from fnmatch import fnmatchcase
+        from templatelint.suppress.per_file import matches
 
-        try:
-            folder = self.path.parent.resolve()
-            inside = Path(path).resolve()
-        except (OSError, RuntimeError):  # the working directory is gone, or links go round in a circle
-            return False
-        if not inside.is_relative_to(folder):
-            return False
-        relative = inside.relative_to(folder)
-        candidates = [relative, *relative.parents][:-1] if relative.parts else []
-        return any(
-            fnmatchcase(candidate.as_posix(), pattern.rstrip("/")) or fnmatchcase(candidate.name, pattern)
-            for pattern in self.exclude
-            for candidate in candidates
-        )
+        return matches(self.path.parent, path, self.exclude)
+
+    @property
+    def baseline_path(self) -> str | None:
+        """The baseline's file as it can be said from here: the settings name it as seen from their folder."""
+        if self.baseline is None or self.path is None:
+            return None
+        return _shown(self.path.parent / self.baseline)
 
 
 # ------------------------------------------------------------------------------------ what a key may hold
@@ -88,7 +91,7 @@ def _formats() -> Iterable[str]:
 class _Key:
     """The kind of a key's value, and for words the ones there are."""
 
-    kind: Literal["word", "words", "count"]
+    kind: Literal["word", "words", "count", "path", "tables"]
     what: str = ""
     known: Callable[[], Iterable[str]] | None = None
 
@@ -109,8 +112,16 @@ _KEYS: Mapping[str, _Key] = {
     "bos-token": _Key("word"),
     "eos-token": _Key("word"),
     "tool-call-parser": _PARSERS,
+    "baseline": _Key("path"),
+    "per-file-ignores": _Key("tables"),
+    "override": _Key("tables"),
 }
-_EXPECTED = {"word": "a string", "words": "a list of strings", "count": "a whole number above 0"}
+_EXPECTED = {
+    "word": "a string",
+    "words": "a list of strings",
+    "count": "a whole number above 0",
+    "path": "a path",
+}
 _TYPE_NAMES = {
     bool: "a boolean",
     int: "a whole number",
@@ -217,6 +228,9 @@ def _config(path: Path, table: Mapping[str, Any]) -> Config:
         key = _KEYS.get(name)
         if key is None:
             raise unknown("key", name, _KEYS, where=f"{_shown(path)}: ")
+        if key.kind == "tables":
+            values[name.replace("-", "_")] = _TABLES[name](path, value)
+            continue
         _check(path, name, key, value)
         values[name.replace("-", "_")] = tuple(value) if isinstance(value, list) else value
     return Config(path=path, **values)
@@ -228,6 +242,8 @@ def _check(path: Path, name: str, key: _Key, value: object) -> None:
         right = isinstance(value, int) and not isinstance(value, bool) and value > 0
     elif key.kind == "word":
         right = isinstance(value, str)
+    elif key.kind == "path":
+        right = isinstance(value, str) and bool(value) and "\0" not in value
     else:
         right = isinstance(value, list) and all(isinstance(item, str) for item in value)
     if not right:
@@ -256,6 +272,78 @@ def _check_rules(path: Path, words: Iterable[str]) -> None:
             cards.select(word)
         except TemplatelintError as error:
             raise TemplatelintError(f"{_shown(path)}: {error.message}", help=error.help) from error
+
+
+# ------------------------------------------------------------------------------------------- tables in it
+
+
+def _per_file_ignores(path: Path, value: object) -> tuple[PerFileIgnore, ...]:
+    """Pattern → what is ignored in the files that it means, and why; several entries for one pattern in a list."""
+    from templatelint import cards
+    from templatelint.suppress.per_file import PerFileIgnore
+
+    name = "per-file-ignores"
+    example = f'write [{_header(path, name)}] and "PATTERN" = {{ rules = ["TL201"], reason = "…" }}'
+    if not isinstance(value, dict):
+        raise TemplatelintError(f'{_shown(path)}: "{name}" is {_type_name(value)}, not a table', help=example)
+    text = texts.decode(_read(path), _shown(path), "TOML")
+    found = []
+    for pattern, listed in value.items():
+        where = f'{name} of "{clip(pattern)}"'
+        for row in listed if isinstance(listed, list) and listed else [listed]:
+            if not isinstance(row, dict):
+                raise TemplatelintError(f"{_shown(path)}: {where} is {_type_name(row)}, not a table", help=example)
+            _check_row(path, where, row, {"rules": _RULES, "reason": _Key("word")}, required=("rules", "reason"))
+            rules = tuple((word, cards.select(word)) for word in row["rules"])
+            found.append(PerFileIgnore(pattern, rules, row["reason"], _shown(path), path.parent, text))
+    return tuple(found)
+
+
+def _overrides(path: Path, value: object) -> tuple[Override, ...]:
+    """Each file that replaces a model's template, with the model and where it is deployed."""
+    from templatelint.overrides import Override
+
+    name = "override"
+    example = f'write [[{_header(path, name)}]] with file = "…" and model = "…"'
+    if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
+        kind = "a list with something else than tables" if isinstance(value, list) else _type_name(value)
+        raise TemplatelintError(f'{_shown(path)}: "{name}" is {kind}, not a list of tables', help=example)
+    keys = {
+        "file": _Key("path"),
+        "model": _Key("path"),
+        "engines": _KEYS["engine"],
+        "needs": _KEYS["needs"],
+    }
+    found = []
+    for number, row in enumerate(value, 1):
+        _check_row(path, f"{name} {number}", row, keys, required=("file", "model"))
+        engines, needs = (tuple(row[key]) if key in row else None for key in ("engines", "needs"))
+        found.append(Override(row["file"], row["model"], engines, needs, _shown(path), path.parent))
+    return tuple(found)
+
+
+def _check_row(
+    path: Path, where: str, row: Mapping[str, Any], keys: Mapping[str, _Key], *, required: tuple[str, ...]
+) -> None:
+    """Raise for a table that lacks a key, has one that is not known, or a value that is not."""
+    for name in row:
+        if name not in keys:
+            raise unknown("key", name, keys, where=f"{_shown(path)}: {where}: ")
+    for name in required:
+        if not row.get(name) or (isinstance(row[name], str) and not row[name].strip()):
+            raise TemplatelintError(f'{_shown(path)}: {where} has no "{name}"')
+    for name, value in row.items():
+        _check(path, name, keys[name], value)
+
+
+def _header(path: Path, name: str) -> str:
+    return f"tool.templatelint.{name}" if path.name == SHARED_FILE else name
+
+
+_TABLES: Mapping[str, Callable[[Path, object], tuple[Any, ...]]] = {
+    "per-file-ignores": _per_file_ignores,
+    "override": _overrides,
+}
 
 
 def _type_name(value: object) -> str:

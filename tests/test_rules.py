@@ -1,22 +1,31 @@
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from templatelint import cards, checks
+from templatelint import cards, checks, overrides
 from templatelint.lint import Options, lint
 from templatelint.sources import resolve
+from templatelint.suppress import accepting
+from templatelint.suppress.scope import DRIFT, UNUSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from types import ModuleType
+
+    from program import InProcess
 
     from templatelint.model import Card
 
-# ```jinja bad, ```json good tokenizer_config.json: language, verdict, file name
-_EXAMPLE = re.compile(r"^```\w+ (bad|good)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# ```jinja bad, ```json good tokenizer_config.json: language, verdict, file name; ```toml beside templatelint.toml: a
+# file that has to be there
+_EXAMPLE = re.compile(r"^```\w+ (bad|good|beside)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# rules that tell of what the settings and other findings have to do with a template: the command finds them
+_OF_THE_COMMAND = {UNUSED: accepting, DRIFT: overrides}
 _SECTIONS = ["What it finds", "Why it matters", "Bad", "Good", "When to ignore it", "Source"]
 
 
@@ -33,7 +42,14 @@ def _examples() -> Iterator[Example]:
             yield Example(card.id, verdict, file or "chat_template.jinja", text)
 
 
-@pytest.mark.parametrize("example", list(_examples()), ids=lambda example: f"{example.rule}-{example.verdict}")
+_VERDICTS = [example for example in _examples() if example.verdict != "beside"]
+
+
+@pytest.mark.parametrize(
+    "example",
+    [example for example in _VERDICTS if example.rule not in _OF_THE_COMMAND],
+    ids=lambda example: f"{example.rule}-{example.verdict}",
+)
 def test_every_example_of_a_card_is_judged_as_the_card_says(example: Example, tmp_path: Path) -> None:
     path = tmp_path / example.file
     path.write_text(example.text, encoding="utf-8")
@@ -43,14 +59,35 @@ def test_every_example_of_a_card_is_judged_as_the_card_says(example: Example, tm
     assert len({finding.severity for finding in report.findings}) == len(report.findings)
 
 
+@pytest.mark.parametrize(
+    "example",
+    [example for example in _VERDICTS if example.rule in _OF_THE_COMMAND],
+    ids=lambda example: f"{example.rule}-{example.verdict}",
+)
+def test_the_command_judges_examples_as_the_card_says(example: Example, folder: Path, cli: InProcess) -> None:
+    beside = [other for other in _examples() if other.rule == example.rule and other.verdict == "beside"]
+    for written in (*beside, example):
+        (folder / written.file).write_text(written.text, encoding="utf-8")
+    ran = cli("lint", example.file, "--output-format", "json")
+    found = [row["severity"] for row in json.loads(ran.out)["findings"] if row["rule"] == example.rule]
+    assert "warning" in found if example.verdict == "bad" else not found
+
+
 @pytest.mark.parametrize("card", list(cards.all_cards().values()), ids=lambda card: card.id)
 def test_every_card_has_its_sections_and_both_kinds_of_example(card: Card) -> None:
     assert re.findall(r"^## (.+)$", card.prose, re.MULTILINE) == _SECTIONS
-    assert {verdict for verdict, _, _ in _EXAMPLE.findall(card.prose)} == {"bad", "good"}
+    assert {verdict for verdict, _, _ in _EXAMPLE.findall(card.prose)} - {"beside"} == {"bad", "good"}
 
 
 def test_cards_and_checks_pair_up_both_ways() -> None:
-    assert sorted(card.name for card in cards.all_cards().values()) == sorted(checks.names())
+    paired = {card.name for card in cards.all_cards().values() if card.id not in _OF_THE_COMMAND}
+    assert paired == set(checks.names())
+
+
+@pytest.mark.parametrize(("rule", "module"), _OF_THE_COMMAND.items(), ids=str)
+def test_a_rule_without_a_check_has_a_card_and_is_found_elsewhere(rule: str, module: ModuleType) -> None:
+    assert cards.get(rule).name not in checks.names()
+    assert rule in [value for value in vars(module).values() if isinstance(value, str)]
 
 
 def test_subsumers_are_rules() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,6 +27,7 @@ from templatelint.model import SEVERITIES, Severity
 from templatelint.report import FORMATS
 
 if TYPE_CHECKING:
+    from templatelint.cli.judging import Judged
     from templatelint.cli.references import Read
     from templatelint.config import Config
     from templatelint.lint import Options
@@ -50,6 +52,8 @@ class _Flags:
     exit_zero: bool
     statistics: bool
     jobs: int | None
+    baseline: Path | None
+    write_baseline: Path | None
     stdin_filename: str | None
     bos_token: str | None
     eos_token: str | None
@@ -62,7 +66,7 @@ class _Flags:
         "templatelint lint model/ --needs tools,system --output-format concise",
     ),
 )
-@click.argument("refs", metavar="REF...", nargs=-1, required=True)
+@click.argument("refs", metavar="REF...", nargs=-1)
 @engine_option("Judge on this engine", DEFAULT_SET)
 @parser_option
 @needs_option("What the client relies on, instead of what the template suggests")
@@ -76,23 +80,39 @@ class _Flags:
 @click.option("--exit-zero", is_flag=True, help="Exit 0 in spite of findings.")
 @click.option("--statistics", is_flag=True, help="Count the findings by rule.")
 @click.option("--jobs", type=Count(), metavar="N", help="Work in N processes.  [default: by cores]")
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Accept the findings listed there; only others count.",
+)
+@click.option(
+    "--write-baseline",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="List what is found now as accepted; reasons written there are kept.",
+)
 @click.option("--stdin-filename", metavar="FILE", help="What the text on stdin is, for the REF -.")
 @token_options
 @common(FORMATS)
 def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
-    """Judge templates by what engines make of them.
+    """Judge templates by what engines make of them; without a REF, the override files of the settings.
 
     Exits 0 when clean, 1 with findings, and 2 when a REF cannot be read.
     """
-    from templatelint.cli import references
+    from templatelint.cli import accepting, judging, references
     from templatelint.cli.progress import bar
-    from templatelint.lint import lint
 
     flags = _Flags(**values)
     config = session.config
     options = _options(flags, config)
-    wanted = [ref for ref in refs if not config.excludes((references.is_stdin(ref) and flags.stdin_filename) or ref)]
-    if not wanted:
+    accepted = accepting.before(config, flags.baseline, flags.write_baseline)
+    wanted = [
+        ref
+        for ref in judging.wanted(refs, config, session.note)
+        if not config.excludes((references.is_stdin(ref) and flags.stdin_filename) or ref)
+    ]
+    if not wanted and refs:
         session.note(f"nothing to judge: {config.path} excludes every reference")
     read = references.read(
         wanted,
@@ -102,11 +122,14 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
     )
     for row in read.unreadable:
         session.error(row.message, row.help)
+    asked = judging.Asked(options, config, engines=flags.engine, needs=flags.needs)
     with bar("linting", quiet=session.quiet) as progress:
-        report = lint([model for _, model in read.models], options, progress)
+        judged = judging.judge(read, asked, progress)
     fail_on = flags.fail_on or config.fail_on or "error"
-    code = _exit_code(report, read, fail_on, exit_zero=flags.exit_zero)
-    _write(session, report, read, flags, code)
+    counted = SEVERITIES[: max(map(SEVERITIES.index, (fail_on, _least(session, flags)))) + 1]
+    report = accepting.after(judged, accepted, counted, session.note)
+    code = _exit_code(report, judged.read, fail_on, exit_zero=flags.exit_zero)
+    _write(session, report, judged, flags, code)
     return code
 
 
@@ -151,16 +174,17 @@ def _exit_code(report: Report, read: Read, fail_on: Severity, *, exit_zero: bool
     return FINDINGS if not exit_zero and any(report.count(severity) for severity in failing) else CLEAN
 
 
-def _write(session: Session, report: Report, read: Read, flags: _Flags, code: int) -> None:
+def _write(session: Session, report: Report, judged: Judged, flags: _Flags, code: int) -> None:
     from templatelint import report as reports
 
     form = session.output_format or session.config.output_format or "full"
+    read = judged.read
     if form in _PEOPLE and not read.models:
         return  # the errors have said it all
     setting = reports.Setting(
         exit_code=code,
         unreadable=read.unreadable,
-        remarks=tuple(read.remarks()),
+        remarks=(*read.remarks(), *judged.remarks),
         replay=replay_flags(flags.bos_token, flags.eos_token),
         least=_least(session, flags),
         quiet=session.quiet,

@@ -1,0 +1,164 @@
+"""Ignore comments and per-file ignores → the findings that they accept, and those of them that accept none."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from templatelint import cards, ignores
+from templatelint.model import Place, Suppressed
+from templatelint.suppress import unused
+from templatelint.suppress.scope import UNUSED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from templatelint.ignores import Ignore
+    from templatelint.model import Finding, Model, Report, Template
+    from templatelint.suppress.per_file import PerFileIgnore
+    from templatelint.suppress.scope import Scope
+
+
+@dataclass(frozen=True)
+class _Comment:
+    """An ignore comment for one rule, in the template that it stands in."""
+
+    ref: str
+    template: Template
+    ignore: Ignore
+    rule: str
+
+    def accepts(self, finding: Finding) -> bool:
+        """Whether it is meant: at the head of the file for all of it, else for the line below and what has no line."""
+        if (finding.rule, finding.ref) != (self.rule, self.ref):
+            return False
+        ignore = self.ignore
+        return ignore.head or finding.span is None or ignore.first <= finding.excerpt_line <= ignore.last
+
+    def suppressed(self, finding: Finding) -> Suppressed:
+        return Suppressed(finding, "comment", self.ignore.reason, self.template.origin.place(self.ignore.span[0]))
+
+    def idle(self, scope: Scope) -> Finding | None:
+        """What is to be said where it accepts nothing."""
+        if not scope.judged(self.rule, self.ref):
+            return None
+        origin, (start, end) = self.template.origin, self.ignore.span
+        found = unused.finding(
+            f"the comment ignores {_named(self.rule)}, which finds nothing {self._where}",
+            "remove it" if len(self.ignore.rules) == 1 else f"take {self.rule} out of its brackets",
+            self.ref,
+            origin.place(start),
+            scope.weight,
+            cause=f"{self.rule} {self.ignore.text}",
+            template=self.template.name,
+        )
+        lines = self.template.lines
+        line, column = lines.line_of(start)
+        return replace(
+            found,
+            end=origin.place(end),
+            span=(start, end),
+            excerpt=lines.excerpt(start),
+            excerpt_line=line,
+            excerpt_column=column,
+        )
+
+    @property
+    def _where(self) -> str:
+        return "in this template" if self.ignore.head else "in the line below or in the template as a whole"
+
+
+@dataclass(frozen=True)
+class _PerFile:
+    """A per-file ignore, for one word that names rules."""
+
+    entry: PerFileIgnore
+    word: str
+    rules: tuple[str, ...]
+
+    def accepts(self, finding: Finding) -> bool:
+        """Whether both the rule and the file are meant."""
+        return finding.rule in self.rules and self.entry.matches(finding.place.path)
+
+    def suppressed(self, finding: Finding) -> Suppressed:
+        return Suppressed(finding, "per-file", self.entry.reason, self._place)
+
+    def idle(self, scope: Scope) -> Finding | None:
+        """What is to be said where it accepts nothing."""
+        used = [use for use in scope.report.templates if self.entry.matches(use.path)]
+        if not used or not all(scope.judged(rule, use.ref) for rule in self.rules for use in used):
+            return None
+        if self.entry.others(frozenset(os.path.realpath(use.path) for use in used)):
+            return None
+        meant = _named(self.rules[0]) if len(self.rules) == 1 else self.word
+        return unused.finding(
+            f'per-file-ignores of "{self.entry.pattern}" ignore {meant}, which finds nothing there',
+            f'take "{self.word}" out of it',
+            self.entry.settings,
+            self._place,
+            scope.weight,
+            cause=f"{self.word} {self.entry.pattern}",
+        )
+
+    @property
+    def _place(self) -> Place:
+        quoted = (f"{quote}{self.entry.pattern}{quote}" for quote in "\"'")
+        return unused.place_of(self.entry.settings, self.entry.text, *quoted, self.entry.pattern)
+
+
+def applied(report: Report, models: Sequence[Model], per_file: Sequence[PerFileIgnore], scope: Scope) -> Report:
+    """Set the accepted findings apart, and say which suppressions accept none.
+
+    Args:
+        report: what was found.
+        models: whose templates may hold comments.
+        per_file: entries of the settings.
+        scope: what was judged.
+    """
+    means: list[_Comment | _PerFile] = [
+        *_comments(models),
+        *(_PerFile(entry, *row) for entry in per_file for row in entry.rules),
+    ]
+    if not means:
+        return report
+    report, idle = _split(report, means)
+    if not scope.tells:
+        return report
+    told = [found for one in idle if UNUSED not in _rules(one) and (found := one.idle(scope)) is not None]
+    # what ignores this very rule has a say in what was just found, and is judged by that alone
+    report, idle = _split(unused.among(report, told), [one for one in means if UNUSED in _rules(one)])
+    return unused.among(report, [found for one in idle if (found := one.idle(scope)) is not None])
+
+
+def _rules(one: _Comment | _PerFile) -> tuple[str, ...]:
+    return (one.rule,) if isinstance(one, _Comment) else one.rules
+
+
+def _comments(models: Iterable[Model]) -> Iterator[_Comment]:
+    for model in models:
+        for template in model.templates:
+            if ignores.WORD in template.source and ignores.honoured(model, template):
+                for comment in ignores.ignores(template.source):
+                    for rule in comment.rules:
+                        yield _Comment(model.reference(template), template, comment, rule)
+
+
+def _split(report: Report, means: Sequence[_Comment | _PerFile]) -> tuple[Report, list[_Comment | _PerFile]]:
+    """The report with what is accepted set apart, and what accepts nothing."""
+    kept: list[Finding] = []
+    apart: list[Suppressed] = []
+    used: set[int] = set()
+    for finding in report.findings:
+        accepting = [one for one in means if one.accepts(finding)]
+        used.update(map(id, accepting))
+        if accepting:
+            apart.append(accepting[0].suppressed(finding))
+        else:
+            kept.append(finding)
+    idle = [one for one in means if id(one) not in used]
+    return replace(report, findings=tuple(kept), suppressed=(*report.suppressed, *apart)), idle
+
+
+def _named(rule: str) -> str:
+    return f"{rule} ({cards.all_cards()[rule].name})"
