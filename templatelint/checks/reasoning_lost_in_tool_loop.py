@@ -1,0 +1,78 @@
+"""TL402: reasoning of a tool loop is gone from the prompt while the loop goes on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from templatelint.checks._reasoning import (
+    LOOP,
+    SHOWING,
+    SHOWING_CALLS,
+    VERBATIM,
+    asked_for,
+    concerned,
+    family,
+    fields_read,
+    given,
+    marks,
+    preserving,
+    reads_parts,
+    shown,
+    switch_cell,
+    switch_cells,
+    switches_in,
+)
+from templatelint.model import Fault
+from templatelint.reading import has
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from templatelint.view import View
+
+CASES, CALL_CASES = SHOWING, SHOWING_CALLS
+_BOTH = ["reasoning.1", "reasoning.2"]
+
+
+def cases_for(source: str) -> Iterator[str]:
+    """The loop with thinking on, for templates that have it off unless told."""
+    if concerned(source):
+        yield from (switch_cell(name, on, LOOP) for name, on, _ in switches_in(source))
+        yield from switch_cells(source)
+
+
+def check(view: View) -> Iterator[Fault]:
+    """Follow the reasoning of both turns into the prompt of the third, with thinking on where that takes a switch."""
+    source = view.template.source
+    if not concerned(source) or view.adapted.get(LOOP, LOOP) not in view.matrix.cases:
+        return
+    passed = given(view)
+    case, prompt = view.case(LOOP), view.prompt(LOOP)
+    read = fields_read(view.syntax)
+    elsewhere = bool(read or reads_parts(view.syntax)) and not set(read).intersection(passed)
+    thinks = elsewhere or marks(view) is not None
+    if not passed or not thinks or not has(prompt, case, "call.2.value"):
+        return
+    if elsewhere and family(view.engine) in VERBATIM:
+        return  # who calls the renderer can put it where the template looks
+    tried = [LOOP, *(switch_cell(name, on, LOOP) for name, on, _ in switches_in(source))]
+    best = max((shown(view, case_id) for case_id in tried), key=len)
+    if best != _BOTH:
+        yield _fault(view, best, read)
+
+
+def _fault(view: View, arrived: Sequence[str], read: Sequence[str]) -> Fault:
+    kept = preserving(view)
+    without = "" if arrived or read else "; the template reads no field of reasoning"
+    what = "of the earlier turns of a running tool loop" if arrived else "of a running tool loop"
+    return Fault(
+        message=f"reasoning {what} is not in the prompt of its next turn{without}",
+        help=f"send `chat_template_kwargs: {{{kept}}}`"
+        if kept
+        else "print the reasoning of every assistant turn behind the last user message",
+        cases=(LOOP,),
+        cause="earlier" if arrived else "all",
+        span=view.mention("reasoning_content", "</think>", "messages"),
+        # models that think on demand, and have no place for it in the history, think in plain chat alone
+        impact=None if read or not asked_for(view) else "informs",
+    )
