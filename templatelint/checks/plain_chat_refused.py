@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from templatelint.checks._refusals import unwrapped
 from templatelint.model import Fault
 from templatelint.view import NoText
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from templatelint.view import View
 
 _SPECIAL_TOKEN = re.compile(r"'(\w+_token)' is undefined")
+_CURE = "let plain text of users and assistants through; guard what only some requests carry with `is defined`"
 CASES = ("chat-basic", "chat-basic+nogen", "chat-turns", "chat-long")
 
 
@@ -31,7 +33,7 @@ def check(view: View) -> Iterator[Fault]:
     what = "a single user message" if case_id.startswith("chat-basic") else "a plain user and assistant history"
     yield Fault(
         message=f"{what} makes the template raise: {error.message}",
-        help="let plain text of users and assistants through; guard what only some requests carry with `is defined`",
+        help=unwrapped(view, error) or _CURE,
         cases=view.ids(*(case_id for case_id, _ in failed)),
         cause=what,
         span=view.span_of(error),
