@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from templatelint.checks._reasoning import SWITCHES
 from templatelint.reading import has
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from templatelint.capabilities.cells import Cells, Word
 
@@ -15,23 +16,6 @@ _BASIC, _HISTORY, _LOOP = "chat-basic", "reasoning-history", "reasoning-loop"
 # message field → the variant of a case that carries reasoning in it
 _FIELDS = {"reasoning_content": "", "reasoning": "+reasoning", "thinking": "+thinking"}
 _LONGEST = ("kept", "last-turn", "dropped")
-# template variable → values that turn thinking on and off, as templates of 2026-11 read them
-SWITCHES: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "enable_thinking": (("true", "false"),),
-    "thinking": (("true", "false"),),
-    "reasoning": (("true", "false"),),
-    "skip_thinking": (("false", "true"),),
-    "skip_think": (("false", "true"),),
-    "skip_reasoning": (("false", "true"),),
-    "no_thinking": (("false", "true"),),
-    "open_thinking": (("true", "false"),),
-    "forced_thinking": (("true", "false"),),
-    "force_reasoning": (("true", "false"),),
-    "add_think_prompt": (("true", "false"),),
-    "thinking_mode": (('"enabled"', '"disabled"'), ('"on"', '"off"'), ('"thinking"', '"chat"')),
-    "reasoning_mode": (('"on"', '"off"'),),
-    "thinking_budget": (("-1", "0"),),
-}
 _EFFORT = "reasoning_effort"
 _EFFORTS = tuple(f'{_BASIC}+{_EFFORT}="{level}"' for level in ("none", "low", "high"))
 

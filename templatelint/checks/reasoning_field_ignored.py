@@ -38,7 +38,7 @@ def cases_for(source: str) -> tuple[str, ...]:
 
 
 def check(view: View) -> Iterator[Fault]:
-    """Where no reasoning arrives, look for the fields that the template reads; to leave it out is no fault by itself."""
+    """Where no reasoning arrives, look for the fields that the template reads; leaving it out alone is no fault."""
     if not concerned(view.template.source):
         return
     passed = given(view)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from templatelint.capabilities.cells import Cells
-from templatelint.capabilities.reasoning import SWITCHES, switched
+from templatelint.capabilities.reasoning import switched
 from templatelint.capabilities.replying import replying
+from templatelint.checks._reasoning import SWITCHES
 from templatelint.dialects.serving import parsers
 from templatelint.dialects.serving.replies import contents, fits
 from templatelint.outcomes.outcome import UNKNOWN, Outcome

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from templatelint.capabilities.reasoning import SWITCHES
+from templatelint.checks._reasoning import SWITCHES
 from templatelint.outcomes import BY_ID
 
 if TYPE_CHECKING:
