@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from templatelint.checks._calls import other_form
@@ -26,10 +27,15 @@ def check(view: View) -> Iterator[Fault]:
     if own == drifted:
         return
     at = common(own, drifted)
+    case = view.case(_CALL)
+    lost = case.marks["call.1.value"] in own and case.marks["call.1.value"] not in drifted
+    fact = "loses its arguments when they" if lost else "is written differently when its arguments"
+    as_json = re.search(rf'\\?"{case.marks["call.1.key"]}\\?"\s*:', own + drifted)
     yield Fault(
-        message=f"a call is written differently when its arguments are {_shape(other)}: "
-        f"{around(drifted, at)!r} instead of {around(own, at)!r}",
-        help="write both shapes alike: `arguments if arguments is string else arguments | tojson`",
+        message=f"a call {fact} are {_shape(other)}: {around(drifted, at)!r} instead of {around(own, at)!r}",
+        help="write both shapes alike: `arguments if arguments is string else arguments | tojson`"
+        if as_json
+        else "send arguments as a mapping, which servers make of them: Jinja cannot decode a string",
         cases=(view.case(_CALL).id, view.case(other).id),
         cause="drift",
         span=view.mention("arguments", "tool_calls"),
