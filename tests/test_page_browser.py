@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from program import ROOT, environment
+from reports_by_hand import finding, report, whole
 
 from templatelint import diff, engines, inspection, outcomes, sources
+from templatelint import report as reports
 from templatelint.report import page as pages
 
 if TYPE_CHECKING:
@@ -75,7 +77,7 @@ def windows(browser: Browser) -> dict[bool, Window]:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a page of a comparison and one of inspected models."""
+    """A folder with a page of a comparison, one of inspected models and one of findings."""
     folder = tmp_path_factory.mktemp("pages")
     asked = engines.running(("transformers", "llama.cpp", "vllm", "sglang"))
     a, b = (
@@ -87,6 +89,13 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "diff.html").write_text("".join(pages.write_diff([told], uses, (), (), NEEDS)), "utf-8")
     known = [(one.ref, one.inspection) for one in (a, b)]
     (folder / "inspect.html").write_text("".join(pages.write_inspected(known, uses, ())), "utf-8")
+    findings = (
+        finding(message="x" * 300, excerpt="y" * 300),
+        whole(rule="TL111", severity="note", ref="other.jinja"),
+        whole(rule="TL105", severity="warning"),
+    )
+    text = "".join(reports.write("html", report(*findings), reports.Setting()))
+    (folder / "lint.html").write_text(text, "utf-8")
     return folder
 
 
@@ -235,6 +244,37 @@ def test_nothing_foreign_takes_effect(browser: Browser, written: Path) -> None:
     )
     assert blocked == ["img-src,script-src-elem", True]
     page.close()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_findings_are_filtered_by_severity(opened: Callable[..., Page], scripts: bool) -> None:
+    page = opened("lint.html", scripts=scripts)
+    note, error = page.locator(".one.note"), page.locator(".one.error")
+    assert (note.is_visible(), error.is_visible()) == (False, True)
+    page.get_by_label("notes").check()
+    page.get_by_label("errors").uncheck()
+    assert (note.is_visible(), error.is_visible()) == (True, False)
+
+
+def test_findings_are_filtered_by_rule(opened: Callable[..., Page]) -> None:
+    page = opened("lint.html")
+    page.get_by_label("of the rule").select_option("TL105")
+    assert page.locator("#findings .one").evaluate_all("all => all.map((one) => one.hidden)") == [True, False, True]
+    assert page.locator("#findings > section:visible").count() == 1
+    page.get_by_label("of the rule").select_option("")
+    assert page.locator("#findings .one.error").is_visible()
+    assert not opened("lint.html", scripts=False).get_by_label("of the rule").is_visible()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_finding_leads_to_the_page_of_its_rule(opened: Callable[..., Page], scripts: bool) -> None:
+    page = opened("lint.html", scripts=scripts, width=NARROW)
+    link = page.get_by_role("link", name="What TL201 is about")
+    link.click()
+    page.locator("#rule-TL201").wait_for(state="visible")
+    if scripts:
+        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        assert page.evaluate("document.documentElement.scrollWidth") == NARROW
 
 
 def test_the_picture_of_the_readme_is_of_this_page(browser: Browser, tmp_path: Path) -> None:
