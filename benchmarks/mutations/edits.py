@@ -66,7 +66,7 @@ def user_text(applied: str) -> list[Edit]:
     closing = r"""['"](?:<\|im_end|<\|eot|\[/INST|<\|end_of_text|<end_of_turn|<\|end\|)"""
     text = r"""(?:message|m)(?:\.content|\[['"]content['"]\])"""
     forms = (
-        rf"(?<=<\|user\|>\n\{{\{{ )(visible_text\(m\.content\))",
+        r"(?<=<\|user\|>\n\{\{ )(visible_text\(m\.content\))",
         rf"""(?<=<｜User｜>' \+ )({text})""",
         rf"""(?<=user<\|message\|>" \+ )({text})""",
         rf"""(?<=user<\|im_sep\|>' \+ )({text})""",

@@ -1,6 +1,6 @@
 """Single edits to real templates, harmful and harmless: which does `lint` tell, which does `chatlint check`?
 
-`python benchmarks/mutations [--jobs N] [--list] [--kind WORD] [--template WORD] [--verbose]`
+`python benchmarks/mutations [--jobs N] [--list] [--all] [--kind WORD] [--template WORD] [--verbose]`
 
 Every edit is held against real engines first: a harmful one has to change a prompt in the way it is said to, on
 transformers or on llama.cpp; a harmless one must leave every prompt of every case as it was on both. Those that do not
@@ -41,22 +41,21 @@ Verdict = Literal["caught", "as a note", "missed", "false alarm", "silent"]
 
 _TARGET = 0.95
 _TOOLS = ("templatelint", "chatlint")
+_MOST = 7  # templates in which a kind is judged, unless all are asked for
+_BY_KIND = {mutation.kind: mutation for mutation in MUTATIONS}
 
 
 @dataclass(frozen=True)
-class Mutant:
-    """One edit in one template, and what the tools made of it.
+class Judged:
+    """A mutant, and what the tools made of it.
 
     Attributes:
-        shown: the case and the engine that bear out what it is said to do.
         verdicts: tool → verdict.
         rules: tool → the rules that tell, in the order of their ids.
         messages: our new findings.
     """
 
-    template: str
-    kind: str
-    shown: str
+    mutant: Mutant
     verdicts: dict[str, Verdict]
     rules: dict[str, tuple[str, ...]]
     messages: tuple[str, ...]
@@ -77,32 +76,44 @@ def _before(template: str, tool: str) -> tuple[Found, ...]:
     return tuple(getattr(verdicts, tool)(source_of(template)))
 
 
-def edited(template: str, mutation: Mutation) -> tuple[str, str] | None:
-    """The mutant's source and what bears it out; None where no way to edit does what is said."""
+@dataclass(frozen=True)
+class Mutant:
+    """One edit in one template, which does what it is said to do.
+
+    Attributes:
+        shown: the case and the engine that bear it out.
+    """
+
+    template: str
+    kind: str
+    source: str
+    shown: str
+
+
+def mutant_of(template: str, mutation: Mutation) -> Mutant | None:
+    """The template edited; None where no way to edit it does what is said."""
     original = _original(template)
     for edit in mutation.edits:
-        mutant = edit(original.source)
-        if mutant is None or mutant == original.source:
+        source = edit(original.source)
+        if source is None or source == original.source:
             continue
         if mutation.claim is None:
-            if original.same(mutant):
-                return mutant, "the same prompts"
-        elif (shown := original.bears_out(mutant, mutation.claim)) is not None:
-            return mutant, shown
+            shown = "the same prompts" if original.same(source) else None
+        else:
+            shown = original.bears_out(source, mutation.claim)
+        if shown is not None:
+            return Mutant(template, mutation.kind, source, shown)
     return None
 
 
-def judge(template: str, mutation: Mutation, tools: Sequence[str] = _TOOLS) -> Mutant | None:
-    """Edit one template, and ask the tools."""
-    found = edited(template, mutation)
-    if found is None:
-        return None
-    source, shown = found
-    news = {tool: verdicts.new(_before(template, tool), getattr(verdicts, tool)(source)) for tool in tools}
-    return Mutant(
-        template,
-        mutation.kind,
-        shown,
+def judge(mutant: Mutant, tools: Sequence[str] = _TOOLS) -> Judged:
+    """Ask the tools about the template before and after the edit."""
+    mutation = _BY_KIND[mutant.kind]
+    news = {
+        tool: verdicts.new(_before(mutant.template, tool), getattr(verdicts, tool)(mutant.source)) for tool in tools
+    }
+    return Judged(
+        mutant,
         {tool: _verdict(mutation, news[tool]) for tool in tools},
         {tool: tuple(sorted({found.rule for found in _telling(mutation, news[tool])})) for tool in tools},
         tuple(found.message for found in news["templatelint"]),
@@ -112,85 +123,96 @@ def judge(template: str, mutation: Mutation, tools: Sequence[str] = _TOOLS) -> M
 def _telling(mutation: Mutation, news: Sequence[Found]) -> Sequence[Found]:
     if mutation.claim is None:
         return news
-    return [found for found in news if found.gate] or [found for found in news if found.rule in mutation.rules]
+    return [found for found in news if found.weight] or [found for found in news if found.rule in mutation.rules]
 
 
 def _verdict(mutation: Mutation, news: Sequence[Found]) -> Verdict:
     if mutation.claim is None:
         return "false alarm" if news else "silent"
-    if any(found.gate for found in news):
+    if any(found.weight for found in news):
         return "caught"
     return "as a note" if any(found.rule in mutation.rules for found in news) else "missed"
 
 
-def _judge_all(template: str, mutations: Sequence[Mutation]) -> list[Mutant]:
-    return [mutant for mutation in mutations if (mutant := judge(template, mutation)) is not None]
-
-
-def _run(templates: Sequence[str], mutations: Sequence[Mutation], jobs: int) -> list[Mutant]:
-    if jobs == 1:
-        return [mutant for template in templates for mutant in _judge_all(template, mutations)]
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as workers:
-        kinds = [mutation.kind for mutation in mutations]
-        return [mutant for mutants in workers.map(partial(_judge_kinds, kinds=kinds), templates) for mutant in mutants]
-
-
-def _judge_kinds(template: str, kinds: Sequence[str]) -> list[Mutant]:
+def _mutants_of(template: str, kinds: Sequence[str]) -> list[Mutant]:
     """In a worker: mutations hold functions, so they go by their names."""
-    return _judge_all(template, [mutation for mutation in MUTATIONS if mutation.kind in kinds])
+    found = (mutant_of(template, _BY_KIND[kind]) for kind in kinds)
+    return [mutant for mutant in found if mutant is not None]
+
+
+def _judge_all(mutants: Sequence[Mutant]) -> list[Judged]:
+    return [judge(mutant) for mutant in mutants]
+
+
+def _chosen(mutants: Sequence[Mutant], most: int) -> list[list[Mutant]]:
+    """So many of each kind, other templates for other kinds, by template."""
+    chosen: dict[str, list[Mutant]] = {}
+    for number, kind in enumerate(_BY_KIND):
+        of_kind = [mutant for mutant in mutants if mutant.kind == kind]
+        start = number * most % (len(of_kind) or 1)
+        for mutant in (of_kind[start:] + of_kind[:start])[:most]:
+            chosen.setdefault(mutant.template, []).append(mutant)
+    return list(chosen.values())
+
+
+def _run(templates: Sequence[str], kinds: Sequence[str], most: int, jobs: int) -> list[Judged]:
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as workers:
+        made = workers.map(partial(_mutants_of, kinds=kinds), templates)
+        chosen = _chosen([mutant for mutants in made for mutant in mutants], most)
+        return [judged for part in workers.map(_judge_all, chosen) for judged in part]
 
 
 # -------------------------------------------------------------------------------------------------- report
 
 
-def _row(title: str, mutants: Sequence[Mutant], verdict_names: Sequence[Verdict], *, rules: bool = True) -> str:
+def _row(title: str, judged: Sequence[Judged], verdict_names: Sequence[Verdict], *, rules: bool = True) -> str:
     cells = []
     for tool in _TOOLS:
-        counts = Counter(mutant.verdicts[tool] for mutant in mutants)
+        counts = Counter(each.verdicts[tool] for each in judged)
         cells.append("  ".join(f"{counts[name] or '·':>4}" for name in verdict_names))
-    told = Counter(rule for mutant in mutants for rule in mutant.rules["templatelint"])
+    told = Counter(rule for each in judged for rule in each.rules["templatelint"])
     by = " ".join(f"{rule}×{count}" for rule, count in told.most_common(6)) if rules else ""
-    return f"{title:<38}{len(mutants):>4}   {cells[0]}   |  {cells[1]}   {by}".rstrip()
+    return f"{title:<38}{len(judged):>4}   {cells[0]}   |  {cells[1]}   {by}".rstrip()
 
 
-def _table(title: str, mutants: Sequence[Mutant], kinds: Iterable[Mutation], names: Sequence[Verdict]) -> None:
+def _table(title: str, judged: Sequence[Judged], kinds: Iterable[Mutation], names: Sequence[Verdict]) -> None:
     print(f"\n{title:<38}   n   templatelint: {', '.join(names)}  |  chatlint: the same   told by")
     for mutation in kinds:
-        of_kind = [mutant for mutant in mutants if mutant.kind == mutation.kind]
+        of_kind = [each for each in judged if each.mutant.kind == mutation.kind]
         if of_kind:
             print(_row(mutation.kind, of_kind, names))
-    print(_row("total", mutants, names, rules=False))
+    print(_row("total", judged, names, rules=False))
 
 
-def _share(mutants: Sequence[Mutant], tool: str, *wanted: Verdict) -> float:
-    return sum(mutant.verdicts[tool] in wanted for mutant in mutants) / (len(mutants) or 1)
+def _share(judged: Sequence[Judged], tool: str, *wanted: Verdict) -> float:
+    return sum(each.verdicts[tool] in wanted for each in judged) / (len(judged) or 1)
 
 
-def _report(mutants: Sequence[Mutant], mutations: Sequence[Mutation], *, verbose: bool) -> bool:
+def _report(judged: Sequence[Judged], mutations: Sequence[Mutation], *, verbose: bool) -> bool:
     harmless_kinds = {mutation.kind for mutation in HARMLESS}
-    harmful = [mutant for mutant in mutants if mutant.kind not in harmless_kinds]
-    harmless = [mutant for mutant in mutants if mutant.kind in harmless_kinds]
+    harmful = [each for each in judged if each.mutant.kind not in harmless_kinds]
+    harmless = [each for each in judged if each.mutant.kind in harmless_kinds]
     _table("harmful", harmful, (m for m in mutations if m.claim), ("caught", "as a note", "missed"))
     _table("harmless", harmless, (m for m in mutations if not m.claim), ("false alarm", "silent"))
     print()
-    for mutant in mutants:
-        verdict = mutant.verdicts["templatelint"]
+    for each in judged:
+        verdict = each.verdicts["templatelint"]
         if verdict in ("missed", "false alarm") or verbose:
-            print(f"{verdict}: {mutant.kind} in {mutant.template} ({mutant.shown})")
-        for message in mutant.messages:
+            print(f"{verdict}: {each.mutant.kind} in {each.mutant.template} ({each.mutant.shown})")
+        for message in each.messages:
             if verbose or verdict == "false alarm" or "the rule crashed" in message:
                 print(f"    {message}")
     print()
     for tool in _TOOLS:
+        reported = sum(each.verdicts[tool] == "false alarm" for each in harmless)
         print(
             f"{tool:<13}"
             f"{_share(harmful, tool, 'caught'):6.1%} of {len(harmful)} harmful edits caught, "
             f"{_share(harmful, tool, 'caught', 'as a note'):6.1%} with notes; "
-            f"{sum(m.verdicts[tool] == 'false alarm' for m in harmless)} of {len(harmless)} harmless ones reported"
+            f"{reported} of {len(harmless)} harmless ones reported"
         )
-    return _share(harmful, "templatelint", "caught", "as a note") >= _TARGET and not any(
-        mutant.verdicts["templatelint"] == "false alarm" for mutant in harmless
-    )
+    told = _share(harmful, "templatelint", "caught", "as a note")
+    return told >= _TARGET and not any(each.verdicts["templatelint"] == "false alarm" for each in harmless)
 
 
 def _listed(mutations: Sequence[Mutation]) -> None:
@@ -204,6 +226,9 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python benchmarks/mutations", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes")
     parser.add_argument("--list", action="store_true", help="print the mutations, run none")
+    parser.add_argument(
+        "--all", action="store_true", help=f"every template, not {_MOST} for a kind (three times as long)"
+    )
     parser.add_argument("--kind", default="", help="only kinds whose name has this in it")
     parser.add_argument("--template", default="", help="only templates whose name has this in it")
     parser.add_argument("--verbose", action="store_true", help="print every mutant, and its new findings")
@@ -214,7 +239,9 @@ def main(arguments: Sequence[str]) -> int:
         _listed(mutations)
         return 0
     started = monotonic()
-    mutants = _run(templates, mutations, max(1, min(given.jobs, len(templates))))
-    kept = _report(mutants, mutations, verbose=given.verbose)
-    print(f"{len(mutants)} mutants of {len(templates)} templates in {monotonic() - started:.0f} s")
+    kinds = [mutation.kind for mutation in mutations]
+    most = len(TEMPLATES) if given.all else _MOST
+    judged = _run(templates, kinds, most, max(1, min(given.jobs, len(templates))))
+    kept = _report(judged, mutations, verbose=given.verbose)
+    print(f"{len(judged)} mutants of {len(templates)} templates in {monotonic() - started:.0f} s")
     return 0 if kept else 1

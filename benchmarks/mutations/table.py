@@ -1,4 +1,5 @@
 """The mutations as data: what each does, the edits that do it, and the claim that real engines must bear out."""
+# ruff: noqa: E501 (patterns are read whole)
 
 from __future__ import annotations
 
@@ -168,7 +169,10 @@ HARMFUL: tuple[Mutation, ...] = (
         "tool-descriptions-dropped",
         "tools are offered without their descriptions",
         (
-            sub(_TOOL_JSON, r'{"type": "function", "function": {"name": \1.function.name, "parameters": \1.function.parameters or {}}} | tojson'),
+            sub(
+                _TOOL_JSON,
+                r'{"type": "function", "function": {"name": \1.function.name, "parameters": \1.function.parameters or {}}} | tojson',
+            ),
             sub(r'\{\{- "// " \+ tool\.description \+ "\\n" \}\}', ""),
             sub(r"\{%- if tool\.description is defined %\}", "{%- if false %}"),
             sub(r'if key != "return"', 'if key != "description"'),
@@ -181,7 +185,10 @@ HARMFUL: tuple[Mutation, ...] = (
         "tool-parameters-dropped",
         "tools are offered without their parameters",
         (
-            sub(_TOOL_JSON, r'{"type": "function", "function": {"name": \1.function.name, "description": \1.function.description or ""}} | tojson'),
+            sub(
+                _TOOL_JSON,
+                r'{"type": "function", "function": {"name": \1.function.name, "description": \1.function.description or ""}} | tojson',
+            ),
             sub(r"if tool\.parameters and tool\.parameters\.properties", "if false"),
             sub(r"if tool\.parameters is defined and tool\.parameters is mapping", "if false"),
             sub(r'if key != "return"', 'if key != "parameters"'),
@@ -274,7 +281,10 @@ HARMFUL: tuple[Mutation, ...] = (
         (
             sub(r"\{\{- tool_call\.name \}\}", "{{- message.tool_calls[0].function.name }}"),
             sub(r"\+ tool_call\.function\.name \}\}", "+ message.tool_calls[0].function.name }}"),
-            sub(r"""'\\n<tool_call>\\n<function=' \+ tool_call\.name""", r"""'\\n<tool_call>\\n<function=' + message.tool_calls[0].function.name"""),
+            sub(
+                r"""'\\n<tool_call>\\n<function=' \+ tool_call\.name""",
+                r"""'\\n<tool_call>\\n<function=' + message.tool_calls[0].function.name""",
+            ),
             sub(r"""' \+ tc\.name \}\}""", r"' + m.tool_calls[0].function.name }}"),
             sub(r"tool\['function'\]\['name'\]", "message['tool_calls'][0]['function']['name']", every=True),
         ),
@@ -402,9 +412,18 @@ HARMFUL: tuple[Mutation, ...] = (
         "instructions-of-another-dialect",
         "the instructions ask for calls as Python, the history shows others",
         (
-            sub(r"""For each (?:function|tool) call, return a json object[\s\S]*?</tool_call>(?=[.<])""", "Write calls as Python in brackets: [function_name(argument_name=value)]"),
-            sub(r"For each function call, output the[\s\S]*?</tool_call>", 'Write calls as Python in brackets: [function_name(argument_name="argument value")]'),
-            sub(r"\\n\\nIf you choose to call a tool ONLY[\s\S]*?</IMPORTANT>", r"\\n\\nWrite calls as Python in brackets: [function_name(argument_name=value)]"),
+            sub(
+                r"""For each (?:function|tool) call, return a json object[\s\S]*?</tool_call>(?=[.<])""",
+                "Write calls as Python in brackets: [function_name(argument_name=value)]",
+            ),
+            sub(
+                r"For each function call, output the[\s\S]*?</tool_call>",
+                'Write calls as Python in brackets: [function_name(argument_name="argument value")]',
+            ),
+            sub(
+                r"\\n\\nIf you choose to call a tool ONLY[\s\S]*?</IMPORTANT>",
+                r"\\n\\nWrite calls as Python in brackets: [function_name(argument_name=value)]",
+            ),
         ),
         within(("tools-offer",), changes),
         ("TL214",),
@@ -423,9 +442,7 @@ HARMFUL: tuple[Mutation, ...] = (
     Mutation(
         "calls-lost-without-tools",
         "calls in the history are shown only while tools are offered",
-        (
-            sub(rf"(for \w+ in ){_CALLS}", r"\1(\2 if tools else [])", every=True),
-        ),
+        (sub(rf"(for \w+ in ){_CALLS}", r"\1(\2 if tools else [])", every=True),),
         within(("tool-history-no-tools",), loses("call.1.value")),
         ("TL216",),
     ),
@@ -438,10 +455,19 @@ HARMFUL: tuple[Mutation, ...] = (
             sub(r"""'<tool_response>\\n' \}\}([\s\S]*?)'\\n</tool_response>\\n' \}\}""", r"""'' }}\1'' }}"""),
             sub(r"<\|start_header_id\|>ipython<", "<|start_header_id|>user<"),
             sub(r"<｜tool▁output▁begin｜>' \+ (.*?) \+ '<｜tool▁output▁end｜>", r"<｜User｜>' + \1 + '"),
-            sub(r"""'\[TOOL_RESULTS\]' \+ message\.tool_call_id \+ '\[TOOL_CONTENT\]' \+ content\|string \+ '\[/TOOL_RESULTS\]'""", "'[INST]' + content|string + '[/INST]'"),
-            sub(r"""\{\{- "<\|start\|>functions\." \+ last_tool_call\.name \}\}\s+\{\{- " to=assistant<\|channel\|>commentary<\|message\|>" \+ message\.content\|tojson""", '{{- "<|start|>user<|message|>" + message.content'),
+            sub(
+                r"""'\[TOOL_RESULTS\]' \+ message\.tool_call_id \+ '\[TOOL_CONTENT\]' \+ content\|string \+ '\[/TOOL_RESULTS\]'""",
+                "'[INST]' + content|string + '[/INST]'",
+            ),
+            sub(
+                r"""\{\{- "<\|start\|>functions\." \+ last_tool_call\.name \}\}\s+\{\{- " to=assistant<\|channel\|>commentary<\|message\|>" \+ message\.content\|tojson""",
+                '{{- "<|start|>user<|message|>" + message.content',
+            ),
         ),
-        both(within(("tool-call", "tool-loop"), changes), lambda effect: effect.case.marks["tool.1"] in (effect.after or "")),
+        both(
+            within(("tool-call", "tool-loop"), changes),
+            lambda effect: effect.case.marks["tool.1"] in (effect.after or ""),
+        ),
         ("TL203",),
     ),
     Mutation(
@@ -460,7 +486,10 @@ HARMFUL: tuple[Mutation, ...] = (
         "result-text-dropped",
         "of a tool's result only the frame is left",
         (
-            sub(r"""(<tool_response>\\n' \}\}\s+)\{\{- (?:message\.content|content|content\.val|m\.content) \}\}""", r"\1"),
+            sub(
+                r"""(<tool_response>\\n' \}\}\s+)\{\{- (?:message\.content|content|content\.val|m\.content) \}\}""",
+                r"\1",
+            ),
             sub(r"(<｜tool▁output▁begin｜>' \+ )message\['content'\] \+ ", r"\1"),
             sub(r"\+ message\.content\|tojson \+", '+ "" +'),
             sub(r"\+ content\|string \+", '+ "" +'),
@@ -497,7 +526,10 @@ HARMFUL: tuple[Mutation, ...] = (
         "system-lost-with-tools",
         "the system message is dropped where tools are offered",
         (
-            sub(r"(\{\{- )messages\[0\](?:\['content'\]|\.content)( \+ '\\n\\n')? \}\}(?=\s+\{%- (?:else|endif) %\}\s+\{\{- ['\"](?:You|# Tools))", r"\1'' }}"),
+            sub(
+                r"(\{\{- )messages\[0\](?:\['content'\]|\.content)( \+ '\\n\\n')? \}\}(?=\s+\{%- (?:else|endif) %\}\s+\{\{- ['\"](?:You|# Tools))",
+                r"\1'' }}",
+            ),
             prelude("{%- if tools -%}" + _SYSTEM_GONE + "{%- endif -%}"),
         ),
         within(("tools-offer-system",), loses("system")),
@@ -520,7 +552,11 @@ HARMFUL: tuple[Mutation, ...] = (
     Mutation(
         "system-refused",
         "a system message is refused",
-        (prelude("{%- if messages[0].role == 'system' -%}{{ raise_exception('System role not supported') }}{%- endif -%}"),),
+        (
+            prelude(
+                "{%- if messages[0].role == 'system' -%}{{ raise_exception('System role not supported') }}{%- endif -%}"
+            ),
+        ),
         within(("chat-system",), refuses),
         ("TL102",),
     ),
@@ -528,7 +564,10 @@ HARMFUL: tuple[Mutation, ...] = (
         "system-injected",
         "a system text that nobody sent stands in the prompt where none was given",
         (
-            sub(_SAYING, r"{%- if messages[0].role != 'system' %}{{ 'You are Ada, a cheerful pirate.\\n' }}{% endif %}\1"),
+            sub(
+                _SAYING,
+                r"{%- if messages[0].role != 'system' %}{{ 'You are Ada, a cheerful pirate.\\n' }}{% endif %}\1",
+            ),
             appended("{% if messages[0].role != 'system' %}{{ 'You are Ada, a cheerful pirate.' }}{% endif %}"),
         ),
         within(("chat-basic",), adds("You are Ada")),
@@ -575,7 +614,7 @@ HARMFUL: tuple[Mutation, ...] = (
         "what the assistant said is dropped",
         (
             sub(r"""(\{\{- '<\|im_start\|>' \+ message\.role \+ '\\n') \+ content \}\}""", r"\1 }}", every=True),
-            sub(r'''(final<\|message\|>" \+ )message\.content \+ "<\|end\|>''', r'\1"<|end|>'),
+            sub(r"""(final<\|message\|>" \+ )message\.content \+ "<\|end\|>""", r'\1"<|end|>'),
             sub(r"(assistant<\|im_sep\|>' \+ )message\['content'\] \+ ", r"\1"),
             sub(r"""\{\{- message\["content"\] \+ eos_token\}\}""", "{{- eos_token}}"),
             sub(r"""\{\{- message\['content'\] \+ eos_token \}\}""", "{{- eos_token }}"),
@@ -594,11 +633,17 @@ HARMFUL: tuple[Mutation, ...] = (
         "what the assistant said beside a call is dropped",
         (
             sub(r"\{%- if message\.content %\}(?=\s+\{\{- '\\n' \+)", "{%- if false %}"),
-            sub(r"if message\.content is defined and message\.content is string and message\.content \| trim", "if false and message.content | trim"),
+            sub(
+                r"if message\.content is defined and message\.content is string and message\.content \| trim",
+                "if false and message.content | trim",
+            ),
             sub(r"\{\{render_content\(message\)\}\}(?=<\|tool_calls_section)", ""),
             sub(r"message\['content'\] \+ (?='<｜tool▁calls▁begin)", ""),
             sub(r"elif message\.content and not future_final_message\.found", "elif false"),
-            sub(r"(set content = message\.content) %\}(?=\s+\{%- set reasoning)", r"\1 if not message.tool_calls else '' %}"),
+            sub(
+                r"(set content = message\.content) %\}(?=\s+\{%- set reasoning)",
+                r"\1 if not message.tool_calls else '' %}",
+            ),
             sub(r"(set content = visible_text\(m\.content\)) %\}", r"\1 if not m.tool_calls else '' %}"),
         ),
         within(("tool-call-text",), loses("assistant.1")),
@@ -615,7 +660,10 @@ HARMFUL: tuple[Mutation, ...] = (
         "role-swapped",
         "the user's turns bear the role of the assistant",
         (
-            sub(_SAYING, r"\1{%- set message = {'role': 'assistant', 'content': message.content} if message.role == 'user' else message %}"),
+            sub(
+                _SAYING,
+                r"\1{%- set message = {'role': 'assistant', 'content': message.content} if message.role == 'user' else message %}",
+            ),
         ),
         within(("chat-turns",), changes),
         ("TL110", "TL112", "TL507"),
@@ -632,10 +680,30 @@ HARMFUL: tuple[Mutation, ...] = (
         for kind, says, applied, claim in (
             ("text-upper-cased", "the user's text is in capitals", " | upper", loses_tail("user.1")),
             ("text-cut-at-40", "of the user's text only the beginning is shown", "[:40]", loses_tail("user.1")),
-            ("text-first-line", "of the user's text only the first line is shown", ".split('\\\\n')[0]", loses_tail("user.1", "user.2", "user")),
-            ("text-cut-at-marker", "the user's text ends where it names a token", ".split('<|')[0]", loses_tail("user.1", "user")),
-            ("text-escaped", "signs of the user's text are turned into HTML entities", " | e", adds("&lt;", "&#39;", "&quot;", "&#34;")),
-            ("text-one-line", "line breaks of the user's text are spaces", " | replace('\\\\n', ' ')", loses_tail("user.1", "user")),
+            (
+                "text-first-line",
+                "of the user's text only the first line is shown",
+                ".split('\\\\n')[0]",
+                loses_tail("user.1", "user.2", "user"),
+            ),
+            (
+                "text-cut-at-marker",
+                "the user's text ends where it names a token",
+                ".split('<|')[0]",
+                loses_tail("user.1", "user"),
+            ),
+            (
+                "text-escaped",
+                "signs of the user's text are turned into HTML entities",
+                " | e",
+                adds("&lt;", "&#39;", "&quot;", "&#34;"),
+            ),
+            (
+                "text-one-line",
+                "line breaks of the user's text are spaces",
+                " | replace('\\\\n', ' ')",
+                loses_tail("user.1", "user"),
+            ),
             ("text-as-json", "the user's text stands in quotes, escaped", " | tojson", changes),
         )
     ),
@@ -651,29 +719,60 @@ HARMFUL: tuple[Mutation, ...] = (
             sub(r"(\{\{content) \+ '<｜end▁of▁sentence｜>'", r"\1"),
             sub(r"(elif message\.role == 'assistant'[\s\S]*?)\{\{- '<\|end_of_text\|>\\n' \}\}", r"\1"),
             sub(r"""(content\.lstrip\("\\n"\)) \+ "<\|im_end\|>\\n" """, r"\1 "),
-            sub(r"""(message\['content'\](?: \| trim)?) \+ '(?:<\|im_end\|>|<\|eot_id\|>|<end_of_turn>)' ?""", r"\1 + '' "),
+            sub(
+                r"""(message\['content'\](?: \| trim)?) \+ '(?:<\|im_end\|>|<\|eot_id\|>|<end_of_turn>)' ?""",
+                r"\1 + '' ",
+            ),
             sub(r"\{\{ '<end_of_turn>\n' \}\}", "{{ '\\n' }}"),
             sub(r"  <\|im_end\|>\n(?=\{%- endfor)", "\n"),
         ),
-        within(("chat-turns",), fewer("<|im_end|>", "<|end|>", "</s>", "<｜end▁of▁sentence｜>", "<|end_of_text|>", "<|eot_id|>", "<end_of_turn>")),
+        within(
+            ("chat-turns",),
+            fewer(
+                "<|im_end|>",
+                "<|end|>",
+                "</s>",
+                "<｜end▁of▁sentence｜>",
+                "<|end_of_text|>",
+                "<|eot_id|>",
+                "<end_of_turn>",
+            ),
+        ),
         ("TL112",),
     ),
     Mutation(
         "terminator-doubled",
         "what ends the assistant's turn stands there twice",
         (
-            sub(r"(elif message\.role == \"assistant\"[\s\S]*?\{\{- '<\|im_end\|>\\n' \}\})", r"\1{{- '<|im_end|>\\n' }}"),
+            sub(
+                r"(elif message\.role == \"assistant\"[\s\S]*?\{\{- '<\|im_end\|>\\n' \}\})",
+                r"\1{{- '<|im_end|>\\n' }}",
+            ),
             sub(r"(final<\|message\|>\" \+ message\.content \+ \"<\|end\|>)\"", r'\1<|end|>"'),
             sub(r"(assistant<\|im_sep\|>' \+ message\['content'\] \+ '<\|im_end\|>)'", r"\1<|im_end|>'"),
             sub(r"""(message\[["']content["']\] \+ eos_token)""", r"\1 + eos_token"),
             sub(r"(\{\{content \+ '<｜end▁of▁sentence｜>)'", r"\1<｜end▁of▁sentence｜>'"),
-            sub(r"(elif message\.role == 'assistant'[\s\S]*?\{\{- '<\|end_of_text\|>\\n' \}\})", r"\1{{- '<|end_of_text|>\\n' }}"),
+            sub(
+                r"(elif message\.role == 'assistant'[\s\S]*?\{\{- '<\|end_of_text\|>\\n' \}\})",
+                r"\1{{- '<|end_of_text|>\\n' }}",
+            ),
             sub(r"""(content\.lstrip\("\\n"\) \+ "<\|im_end\|>\\n)\"""", r'\1<|im_end|>\\n"'),
             sub(r"""(message\['content'\](?: \| trim)? \+ '(<\|im_end\|>|<\|eot_id\|>|<end_of_turn>))""", r"\1\2"),
             sub(r"\{\{ '<end_of_turn>\n' \}\}", "{{ '<end_of_turn><end_of_turn>\n' }}"),
             sub(r"  (<\|im_end\|>)\n(?=\{%- endfor)", r"  \1\1\n"),
         ),
-        within(("chat-turns",), more("<|im_end|>", "<|end|>", "</s>", "<｜end▁of▁sentence｜>", "<|end_of_text|>", "<|eot_id|>", "<end_of_turn>")),
+        within(
+            ("chat-turns",),
+            more(
+                "<|im_end|>",
+                "<|end|>",
+                "</s>",
+                "<｜end▁of▁sentence｜>",
+                "<|end_of_text|>",
+                "<|eot_id|>",
+                "<end_of_turn>",
+            ),
+        ),
         ("TL112",),
     ),
     Mutation(
@@ -693,7 +792,10 @@ HARMFUL: tuple[Mutation, ...] = (
     Mutation(
         "wrong-eos",
         "the assistant's turn ends with the token that begins a text",
-        (sub(r"(?<=\+ )eos_token", "bos_token", every=True), sub(r"\{\{- eos_token \}\}", "{{- bos_token }}", every=True)),
+        (
+            sub(r"(?<=\+ )eos_token", "bos_token", every=True),
+            sub(r"\{\{- eos_token \}\}", "{{- bos_token }}", every=True),
+        ),
         within(("chat-turns",), fewer("</s>")),
         ("TL112",),
     ),
@@ -729,7 +831,10 @@ HARMFUL: tuple[Mutation, ...] = (
             sub(r"'<\|im_start\|>user<\|im_sep\|>' \+ ", "'<|im_strat|>user<|im_sep|>' + "),
             sub(r'"\[INST\]" \+ message\["content"\]', '"[ISNT]" + message["content"]'),
             sub(r"\{\{- '\[INST\]' \}\}", "{{- '[ISNT]' }}"),
-            sub(r"""'<\|start_of_role\|>' \+ message\.role \+ '<\|end_of_role\|>' \+ (?=content\.val \+)""", "'<|strat_of_role|>' + message.role + '<|end_of_role|>' + "),
+            sub(
+                r"""'<\|start_of_role\|>' \+ message\.role \+ '<\|end_of_role\|>' \+ (?=content\.val \+)""",
+                "'<|strat_of_role|>' + message.role + '<|end_of_role|>' + ",
+            ),
             sub(r"""\{\{ "<\|im_start\|>" \+ message\.role""", '{{ "<|im_strat|>" + message.role'),
         ),
         within(("chat-turns",), changes),
@@ -753,28 +858,46 @@ HARMFUL: tuple[Mutation, ...] = (
     Mutation(
         "cue-role-altered",
         "the generation cue names another role than the history",
-        (cue(r"assistant(?=\\n|\n|<|<｜)", "asistant"), cue(r"<start_of_turn>model", "<start_of_turn>assistant"), cue(r"<\|assistant\|>", "<|asistant|>"), cue(r"<｜Assistant｜>", "<｜User｜>"), cue(r"assistant", "user")),
+        (
+            cue(r"assistant(?=\\n|\n|<|<｜)", "asistant"),
+            cue(r"<start_of_turn>model", "<start_of_turn>assistant"),
+            cue(r"<\|assistant\|>", "<|asistant|>"),
+            cue(r"<｜Assistant｜>", "<｜User｜>"),
+            cue(r"assistant", "user"),
+        ),
         within(("chat-turns",), changes),
         ("TL501", "TL507"),
     ),
     Mutation(
         "cue-of-the-user",
         "the generation cue opens a turn of the user",
-        (cue(r"assistant(?=\\n|\n|<|')", "user"), cue(r"<start_of_turn>model", "<start_of_turn>user"), cue(r"<\|assistant\|>", "<|user|>")),
+        (
+            cue(r"assistant(?=\\n|\n|<|')", "user"),
+            cue(r"<start_of_turn>model", "<start_of_turn>user"),
+            cue(r"<\|assistant\|>", "<|user|>"),
+        ),
         within(("chat-turns",), changes),
         ("TL501", "TL507"),
     ),
     Mutation(
         "cue-line-break-lost",
         "the generation cue lacks the line break that follows the role in the history",
-        (cue(r"(assistant)(?:\\n|\n)(?=['\"])", r"\1"), cue(r"(<start_of_turn>model)\n", r"\1"), cue(r"(assistant<\|end_header_id\|>)\\n\\n", r"\1")),
+        (
+            cue(r"(assistant)(?:\\n|\n)(?=['\"])", r"\1"),
+            cue(r"(<start_of_turn>model)\n", r"\1"),
+            cue(r"(assistant<\|end_header_id\|>)\\n\\n", r"\1"),
+        ),
         within(("chat-turns",), changes),
         ("TL507", "TL503"),
     ),
     Mutation(
         "cue-answer-begun",
         "the generation cue begins the answer",
-        (cue(r"(assistant(?:<\|end_header_id\|>\\n)?(?:\\n|\n))(?=['\"])", r"\1Sure, "), cue(r"(assistant<\|(?:im_sep|end_of_role)\|>)", r"\1Sure, "), cue(r"(<start_of_turn>model\n)", r"\1Sure, ")),
+        (
+            cue(r"(assistant(?:<\|end_header_id\|>\\n)?(?:\\n|\n))(?=['\"])", r"\1Sure, "),
+            cue(r"(assistant<\|(?:im_sep|end_of_role)\|>)", r"\1Sure, "),
+            cue(r"(<start_of_turn>model\n)", r"\1Sure, "),
+        ),
         within(("chat-turns",), adds("Sure, ")),
         ("TL507", "TL503"),
     ),
@@ -836,7 +959,11 @@ HARMFUL: tuple[Mutation, ...] = (
     Mutation(
         "think-opened-by-cue",
         "the generation cue opens a thought",
-        (cue(r"(assistant(?:\\n|\n))(?=['\"])", r"\1<think>\\n"), cue(r"(<\|assistant\|>)", r"\1<think>"), cue(r"(assistant<\|(?:im_sep|im_middle|end_of_role)\|>)", r"\1<think>")),
+        (
+            cue(r"(assistant(?:\\n|\n))(?=['\"])", r"\1<think>\\n"),
+            cue(r"(<\|assistant\|>)", r"\1<think>"),
+            cue(r"(assistant<\|(?:im_sep|im_middle|end_of_role)\|>)", r"\1<think>"),
+        ),
         within(("chat-turns",), more("<think>")),
         ("TL405", "TL507"),
     ),
@@ -858,7 +985,11 @@ HARMFUL: tuple[Mutation, ...] = (
     Mutation(
         "alternation-demanded",
         "two messages of the user in a row are refused",
-        (prelude("{%- for message in messages -%}{%- if not loop.first and message.role == 'user' and messages[loop.index0 - 1].role == 'user' -%}{{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}{%- endif -%}{%- endfor -%}"),),
+        (
+            prelude(
+                "{%- for message in messages -%}{%- if not loop.first and message.role == 'user' and messages[loop.index0 - 1].role == 'user' -%}{{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}{%- endif -%}{%- endfor -%}"
+            ),
+        ),
         within(("chat-two-users",), refuses),
         ("TL106",),
     ),
@@ -872,7 +1003,11 @@ HARMFUL: tuple[Mutation, ...] = (
     Mutation(
         "filter-unknown",
         "a filter has no such name",
-        (sub(r"\|( ?)tojson", r"|\1to_json", every=True), sub(r"\| trim", "| strip", every=True), *user_text(" | strip")),
+        (
+            sub(r"\|( ?)tojson", r"|\1to_json", every=True),
+            sub(r"\| trim", "| strip", every=True),
+            *user_text(" | strip"),
+        ),
         within(("chat-basic", "tool-call"), refuses),
         ("TL001", "TL002"),
     ),
@@ -907,9 +1042,7 @@ HARMFUL: tuple[Mutation, ...] = (
     Mutation(
         "scoping-broken",
         "a value set in a loop is expected behind it",
-        (
-            sub(r"set ns\.(last_user_index|last_query_index|system_prompt|index|is_last_user)\b", r"set \1", every=True),
-        ),
+        (sub(r"set ns\.(last_user_index|last_query_index|system_prompt|index|is_last_user)\b", r"set \1", every=True),),
         either(changes, refuses),
         ("TL101", "TL109", "TL402", "TL106", "TL004"),
     ),
@@ -941,28 +1074,130 @@ HARMFUL: tuple[Mutation, ...] = (
 
 HARMLESS: tuple[Mutation, ...] = (
     Mutation("comment-before", "a comment before everything", (prelude("{#- A comment on top. -#}"),)),
-    Mutation("comment-in-loop", "a comment in the loop over messages", (sub(_SAYING, r"\1{#- what every message gives -#}"), sub(_SAYING, r"\1{# what every message gives #}"))),
-    Mutation("comments-before-tags", "a comment before the last tag", (last(r"(\{%- (?:endif|endfor) -?%\})", r"{#- the end of it #}\1"), last(r"(\{% endif %\})", r"{# the end of it #}\1"))),
-    Mutation("spaces-in-tags", "more white space inside of tags", (sub(r"(\{%-?) ?(if|for|set) ", r"\1   \2  ", every=True),)),
-    Mutation("line-breaks-in-expressions", "expressions over several lines", (sub(r" (and|or) (?=[\w(])(?![^\n]*\\n)", r"\n        \1 ", every=True), sub(r" == (?=['\"])", r"\n  == ", every=True))),
-    Mutation("quotes-swapped", "names of roles in the other quotes", (sub(r"""== '(user|system|assistant|tool)'""", r'== "\1"', every=True), sub(r"""== "(user|system|assistant|tool)\"""", r"== '\1'", every=True))),
-    Mutation("attribute-for-item", "members by attribute instead of by item", (sub(r"""\b(message|m)\[(['"])(role|content)\2\]""", r"\1.\3", every=True), sub(r"\b(message|m)\.(role)\b", r"\1['\2']", every=True))),
-    Mutation("loop-variable-renamed", "the variable of the loop has another name", (sub(r"(?<![\w.'\"])message(?![\w'\"(:])", "turn", every=True), sub(r"\bm\b(?=[\.\s])", "turn", every=True))),
-    Mutation("variable-renamed", "a variable has another name", (sub(r"\b(?:loop_messages|tool_call|tc)\b(?![_'\"])", "entry", every=True), sub(r"\brole\b(?= \+|\s*=)", "speaker", every=True))),
+    Mutation(
+        "comment-in-loop",
+        "a comment in the loop over messages",
+        (sub(_SAYING, r"\1{#- what every message gives -#}"), sub(_SAYING, r"\1{# what every message gives #}")),
+    ),
+    Mutation(
+        "comments-before-tags",
+        "a comment before the last tag",
+        (
+            last(r"(\{%- (?:endif|endfor) -?%\})", r"{#- the end of it #}\1"),
+            last(r"(\{% endif %\})", r"{# the end of it #}\1"),
+        ),
+    ),
+    Mutation(
+        "spaces-in-tags", "more white space inside of tags", (sub(r"(\{%-?) ?(if|for|set) ", r"\1   \2  ", every=True),)
+    ),
+    Mutation(
+        "line-breaks-in-expressions",
+        "expressions over several lines",
+        (
+            sub(r" (and|or) (?=[\w(])(?![^\n]*\\n)", r"\n        \1 ", every=True),
+            sub(r" == (?=['\"])", r"\n  == ", every=True),
+        ),
+    ),
+    Mutation(
+        "quotes-swapped",
+        "names of roles in the other quotes",
+        (
+            sub(r"""== '(user|system|assistant|tool)'""", r'== "\1"', every=True),
+            sub(r"""== "(user|system|assistant|tool)\"""", r"== '\1'", every=True),
+        ),
+    ),
+    Mutation(
+        "attribute-for-item",
+        "members by attribute instead of by item",
+        (
+            sub(r"""\b(message|m)\[(['"])(role|content)\2\]""", r"\1.\3", every=True),
+            sub(r"\b(message|m)\.(role)\b", r"\1['\2']", every=True),
+        ),
+    ),
+    Mutation(
+        "loop-variable-renamed",
+        "the variable of the loop has another name",
+        (sub(r"(?<![\w.'\"])message(?![\w'\"(:])", "turn", every=True), sub(r"\bm\b(?=[\.\s])", "turn", every=True)),
+    ),
+    Mutation(
+        "variable-renamed",
+        "a variable has another name",
+        (
+            sub(r"\b(?:loop_messages|tool_call|tc)\b(?![_'\"])", "entry", every=True),
+            sub(r"\brole\b(?= \+|\s*=)", "speaker", every=True),
+        ),
+    ),
     Mutation("namespace-renamed", "the namespace has another name", (sub(r"\bns\b", "state", every=True),)),
-    Mutation("parentheses", "parentheses round a condition", (sub(r"\{%(-?) if add_generation_prompt ?(-?)%\}", r"{%\1 if (add_generation_prompt) \2%}", every=True),)),
-    Mutation("condition-doubled", "a condition with itself", (sub(r"\{%(-?) if add_generation_prompt ?(-?)%\}", r"{%\1 if add_generation_prompt and add_generation_prompt \2%}"),)),
-    Mutation("dead-branch", "a branch that is never taken", (sub(_SAYING, r"{%- if false %}{{- 'never' }}{%- endif -%}\1"), prelude("{%- if false -%}never{%- endif -%}"))),
+    Mutation(
+        "parentheses",
+        "parentheses round a condition",
+        (sub(r"\{%(-?) if add_generation_prompt ?(-?)%\}", r"{%\1 if (add_generation_prompt) \2%}", every=True),),
+    ),
+    Mutation(
+        "condition-doubled",
+        "a condition with itself",
+        (
+            sub(
+                r"\{%(-?) if add_generation_prompt ?(-?)%\}",
+                r"{%\1 if add_generation_prompt and add_generation_prompt \2%}",
+            ),
+        ),
+    ),
+    Mutation(
+        "dead-branch",
+        "a branch that is never taken",
+        (sub(_SAYING, r"{%- if false %}{{- 'never' }}{%- endif -%}\1"), prelude("{%- if false -%}never{%- endif -%}")),
+    ),
     Mutation("identity-filter", "a filter that does nothing to text", tuple(user_text(" | string"))),
-    Mutation("set-unused", "a variable that nothing reads", (prelude("{%- set template_revision = '2' -%}"),)),
-    Mutation("set-before-use", "a text in a variable of its own", (sub(r"\{\{- '<\|im_start\|>assistant\\n' \}\}", r"{%- set opening = '<|im_start|>assistant\\n' %}{{- opening }}"), cue(r"\{\{ ?-? ?('[^']*') ?\}\}", r"{%- set opening = \1 %}{{- opening }}"))),
-    Mutation("strings-split", "a text in two halves", (cue(r"'<\|im_start\|>assistant", "'<|im_start|>' + 'assistant"), cue(r"<start_of_turn>model", "<start_of_turn>' + 'model"), cue(r"'<\|(\w+)\|>(?=[\w<\\'])", r"'<|\1|>' + '"))),
-    Mutation("tilde-for-plus", "text joined by `~` instead of `+`", (sub(r"(?<=') \+ (?=message)", " ~ ", every=True), sub(r"(?<=') \+ (?=')", " ~ ", every=True))),
-    Mutation("final-line-break", "a line break at the end of the file", (appended("\n"),)),
+    Mutation("set-unused", "a variable that nothing reads", (prelude("{%- set template_edition = '2' -%}"),)),
+    Mutation(
+        "set-before-use",
+        "a text in a variable of its own",
+        (
+            sub(
+                r"\{\{- '<\|im_start\|>assistant\\n' \}\}",
+                r"{%- set opening = '<|im_start|>assistant\\n' %}{{- opening }}",
+            ),
+            cue(r"\{\{ ?-? ?('[^']*') ?\}\}", r"{%- set opening = \1 %}{{- opening }}"),
+        ),
+    ),
+    Mutation(
+        "strings-split",
+        "a text in two halves",
+        (
+            cue(r"'<\|im_start\|>assistant", "'<|im_start|>' + 'assistant"),
+            cue(r"<start_of_turn>model", "<start_of_turn>' + 'model"),
+            cue(r"'<\|(\w+)\|>(?=[\w<\\'])", r"'<|\1|>' + '"),
+        ),
+    ),
+    Mutation(
+        "tilde-for-plus",
+        "text joined by `~` instead of `+`",
+        (sub(r"(?<=') \+ (?=message)", " ~ ", every=True), sub(r"(?<=') \+ (?=')", " ~ ", every=True)),
+    ),
+    Mutation("final-line-break", "a line break at the end of the file", (sub(r"(?<=[^\n])\Z", "\n"),)),
     Mutation("windows-line-ends", "lines end as on Windows", (sub(r"(?<=%\})\n", "\r\n", every=True),)),
-    Mutation("tests-for-comparisons", "a role is tested by `is equalto`", (sub(r"""add_generation_prompt(?= ?-?%\})""", "add_generation_prompt is true or add_generation_prompt"),)),
-    Mutation("elif-unfolded", "`not … ==` instead of `!=`", (sub(r"""messages\[0\](\.role|\['role'\]) != 'system'""", r"not messages[0]\1 == 'system'", every=True), sub(r"""(message\.role|message\['role'\]) != (['"]\w+['"])""", r"not \1 == \2"))),
-    Mutation("list-literal", "a role looked for in a list", (sub(r"""(message\.role|message\['role'\]) == (['"]user['"])(?=[ )])""", r"\1 in [\2]"), sub(r"""(message\.role|message\['role'\]) == (['"]assistant['"])(?=[ )])""", r"\1 in [\2]"))),
+    Mutation(
+        "tests-for-comparisons",
+        "a role is tested by `is equalto`",
+        (sub(r"""add_generation_prompt(?= ?-?%\})""", "add_generation_prompt is true or add_generation_prompt"),),
+    ),
+    Mutation(
+        "elif-unfolded",
+        "`not … ==` instead of `!=`",
+        (
+            sub(r"""messages\[0\](\.role|\['role'\]) != 'system'""", r"not messages[0]\1 == 'system'", every=True),
+            sub(r"""(message\.role|message\['role'\]) != (['"]\w+['"])""", r"not \1 == \2"),
+        ),
+    ),
+    Mutation(
+        "list-literal",
+        "a role looked for in a list",
+        (
+            sub(r"""(message\.role|message\['role'\]) == (['"]user['"])(?=[ )])""", r"\1 in [\2]"),
+            sub(r"""(message\.role|message\['role'\]) == (['"]assistant['"])(?=[ )])""", r"\1 in [\2]"),
+        ),
+    ),
 )
 
 MUTATIONS = (*HARMFUL, *HARMLESS)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from templatelint.model import Report
 
+_WEIGHT = {"error": 2, "warning": 1, "note": 0}
+
 
 @dataclass(frozen=True)
 class Found:
@@ -21,15 +23,25 @@ class Found:
 
     Attributes:
         rule: id of the rule, or name of the property.
-        identity: what makes it the same finding on the same engines.
-        gate: whether it is at least a warning.
+        cause: what makes it the same finding, beside the rule.
+        weight: 2 for an error, 1 for a warning, 0 for a note.
+        engines: where it holds; empty where the tool knows no engines.
         message: for people.
     """
 
     rule: str
-    identity: tuple[str, ...]
-    gate: bool
+    cause: str
+    weight: int
     message: str
+    engines: frozenset[str] = frozenset()
+
+    def repeats(self, other: Found) -> bool:
+        """Whether the other one says as much, for every engine."""
+        return (
+            (self.rule, self.cause) == (other.rule, other.cause)
+            and self.weight <= other.weight
+            and self.engines <= other.engines
+        )
 
 
 def templatelint(source: str) -> list[Found]:
@@ -38,7 +50,7 @@ def templatelint(source: str) -> list[Found]:
     report = lint.lint([Model("chat_template.jinja", "file", (template,), ASSUMED)], lint.Options(jobs=1))
     crashes = [f"{gap.rule} {gap.why}" for gap in report.not_run if "the rule crashed" in gap.why]
     return [
-        *(Found("crash", (crash,), gate=False, message=crash) for crash in crashes),
+        *(Found("crash", crash, 0, crash) for crash in crashes),
         *_told(report),
     ]
 
@@ -47,9 +59,10 @@ def _told(report: Report) -> Iterator[Found]:
     yield from (
         Found(
             finding.rule,
-            (finding.rule, finding.severity, finding.fingerprint, *finding.engines),
-            finding.severity != "note",
+            finding.fingerprint,
+            _WEIGHT[finding.severity],
             f"{finding.severity} {finding.rule} {finding.message} ({', '.join(finding.engines)})",
+            frozenset(finding.engines),
         )
         for finding in report.findings
     )
@@ -62,7 +75,7 @@ def chatlint(source: str) -> list[Found]:
 
     report = check(Theirs("chat_template", source))
     return [
-        Found(result.prop, (tier, result.prop, result.shape), gate=True, message=f"{tier} {result.prop} {result.shape}")
+        Found(result.prop, result.shape, _WEIGHT[tier], f"{tier} {result.prop} {result.shape}")
         for tier, results in (("error", report.errors), ("warning", report.warnings))
         for result in results
     ]
@@ -70,5 +83,7 @@ def chatlint(source: str) -> list[Found]:
 
 def new(before: Iterable[Found], after: Iterable[Found]) -> list[Found]:
     """The findings that were not there before the edit."""
-    known = {found.identity for found in before}
-    return [found for found in after if found.identity not in known]
+    known: dict[tuple[str, str], list[Found]] = {}
+    for found in before:
+        known.setdefault((found.rule, found.cause), []).append(found)
+    return [found for found in after if not any(map(found.repeats, known.get((found.rule, found.cause), ())))]
