@@ -11,8 +11,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from templatelint.bounded import run
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 def echo(*items: Any) -> Iterator[Any]:
@@ -103,3 +105,29 @@ def interrupt_parent_then_sleep() -> Iterator[int]:
     yield os.getpid()
     os.kill(os.getppid(), signal.SIGINT)
     time.sleep(600)
+
+
+def interrupted(child_work: Callable[[], Iterator[int]], dawdle: float) -> None:
+    """Run what interrupts its parent, which takes its time behind the fork, and say what became of the child."""
+    killed: list[int] = []
+    real_kill, real_fork = os.kill, os.fork
+
+    def kill(pid: int, number: int) -> None:
+        killed.append(pid)
+        real_kill(pid, number)
+
+    def fork() -> int:
+        child = real_fork()
+        if child:
+            time.sleep(dawdle)
+        return child
+
+    os.kill, os.fork = kill, fork
+    try:
+        run(child_work)
+    except KeyboardInterrupt:
+        (child,) = killed
+        try:
+            real_kill(child, 0)
+        except ProcessLookupError:
+            print(f"{len(killed)} killed, gone")  # noqa: T201 (read by the test)
