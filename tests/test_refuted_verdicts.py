@@ -1,0 +1,144 @@
+"""What real engines once refuted, or the maintainer of a real template would have: each is told rightly since."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from templatelint.lint import Options, lint
+from templatelint.model import Model, Origin, Template, Tokenizer
+
+HEAD = "<|im_start|>{{ m.role }}\n"
+PLAIN = (
+    "{% for m in messages %}{{ '### User:' if m.role == 'user' else '### Assistant:' }}\n{{ m.content }}\n{% endfor %}"
+)
+CHATML = "{% for m in messages %}" + HEAD + "{{ m.content }}END{% endfor %}"
+CUE = "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+BY_LINE = "{% for m in messages %}{{ m.content }}{{ '</s>' if m.role == 'assistant' else '\n\n' }}{% endfor %}"
+TWO_STYLES = (
+    "{% if tools %}<|start_of_role|>tools<|end_of_role|>{{ tools | tojson }}<|end_of_text|>\n{% endif %}"
+    "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content or '' }}"
+    "{{ m.tool_calls | tojson if m.tool_calls }}{{ '<|end_of_text|>' if m.role == 'assistant' else '\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+)
+LAST_USER_ALONE = (
+    "{% set ns = namespace(text='') %}{% for m in messages if m.role == 'user' %}{% set ns.text = m.content %}"
+    "{% endfor %}Classify this: {{ ns.text }}"
+)
+INST = (
+    "{% for m in messages %}EACH{% if m.role == 'user' %}[INST] {{ m.content }} [/INST]"
+    "{% else %} {{ m.content }} </s>{% endif %}{% endfor %}"
+)
+EMBEDDING = "{% for m in messages %}[IN] {{ m.content }} [OUT]{% endfor %}"
+CALL = (
+    "{{ tools | tojson if tools }}{% for m in messages %}" + HEAD + "{{ m.content or '' }}"
+    "{% for c in m.tool_calls or [] %}<call={{ c.function.name }}>{% for k, v in c.function.arguments | items %}"
+    "<{{ k }}>{{ v }}</{{ k }}>{% endfor %}</call>{% endfor %}<|im_end|>\n{% endfor %}" + CUE
+)
+WHOLE = CALL.replace(
+    "{% for k, v in c.function.arguments | items %}<{{ k }}>{{ v }}</{{ k }}>{% endfor %}", "{{ c.function.arguments }}"
+)
+HALF_TYPED = (
+    "{% for m in messages %}" + HEAD + "{% if m.role == 'user' and m.content is not string %}"
+    "{% for part in m.content %}{{ part.text }}{% endfor %}{% else %}{{ m.content }}{% endif %}<|im_end|>\n{% endfor %}"
+    + CUE
+)
+
+
+class Row(NamedTuple):
+    about: str
+    rule: str
+    engine: str
+    template: str
+    found: tuple[str, ...]
+
+
+ROWS = [
+    Row(
+        "headers in plain words have no marker to close",
+        "TL112",
+        "transformers",
+        PLAIN + "{{ '### Assistant:\n' if add_generation_prompt }}",
+        ("warning nothing that could be a stop token ends an assistant turn",),
+    ),
+    Row(
+        "answers that end in no token, where questions do",
+        "TL112",
+        "transformers",
+        CHATML.replace("END", "{{ '<|im_end|>' if m.role == 'user' }}\n") + CUE,
+        ("error nothing that could be a stop token ends an assistant turn",),
+    ),
+    Row(
+        "an answer on a line of its own, ended by a token",
+        "TL112",
+        "transformers",
+        BY_LINE,
+        ("warning the turns of user.1 and assistant.1 fuse",),
+    ),
+    Row(
+        "nothing between question and answer",
+        "TL112",
+        "transformers",
+        BY_LINE.replace("\n\n", ""),
+        ("error the turns of user.1 and assistant.1 fuse",),
+    ),
+    Row("a token that ends turns opened in another style", "TL112", "transformers", TWO_STYLES, ()),
+    Row("a system text inside of a message that is lost", "TL101", "llama.cpp", LAST_USER_ALONE, ()),
+    Row("that message", "TL109", "llama.cpp", LAST_USER_ALONE, ("error assistant and user text is missing",)),
+    Row(
+        "a system text that nobody moves",
+        "TL101",
+        "transformers",
+        LAST_USER_ALONE,
+        ("error a leading system message does not reach the prompt",),
+    ),
+    Row("the end of the question is the cue", "TL501", "transformers", INST.replace("EACH", "| "), ()),
+    Row("questions and answers alike", "TL501", "transformers", EMBEDDING, ()),
+    Row(
+        "a cue that is there in any case",
+        "TL501",
+        "transformers",
+        CHATML.replace("END", "<|im_end|>\n") + HEAD.replace("{{ m.role }}", "assistant"),
+        (),
+    ),
+    Row(
+        "no cue",
+        "TL501",
+        "transformers",
+        CHATML.replace("END", "<|im_end|>\n"),
+        ("error add_generation_prompt adds no assistant cue",),
+    ),
+    Row(
+        "an object inside of the arguments",
+        "TL006",
+        "transformers",
+        CALL,
+        ("warning an argument that is an object is printed as a Python dict",),
+    ),
+    Row(
+        "the arguments themselves",
+        "TL006",
+        "transformers",
+        WHOLE,
+        ("error call arguments are printed as a Python dict",),
+    ),
+    Row(
+        "a part that is printed is no tool",
+        "TL006",
+        "vllm",
+        HALF_TYPED.replace("{% for m in messages %}", "{{ tools | tojson if tools }}{% for m in messages %}", 1),
+        ("error text is handed over as a list of parts, and assistant content is printed as data",),
+    ),
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.rule} {row.about}")
+def test_it_is_told_rightly(row: Row) -> None:
+    template = Template("default", row.template, Origin("chat_template.jinja", row.template))
+    tokenizer = Tokenizer({"bos_token": "<s>", "eos_token": "</s>"}, assumed=True)
+    model = Model("chat_template.jinja", "file", (template,), tokenizer)
+    report = lint([model], Options((row.engine,), select=(row.rule,)))
+    told = [f"{finding.severity} {finding.message}" for finding in report.findings]
+    assert len(told) == len(row.found), told
+    assert all(said.startswith(words) for said, words in zip(told, row.found, strict=True)), told
