@@ -94,7 +94,7 @@ def test_a_spawned_child_is_stopped_too(endless: Callable[[], Iterator[Any]], li
 
 @both
 def test_the_deadline_is_for_each_item(method: Method) -> None:
-    assert run(work.many_small_steps, 5, 0.3, limits=Limits(seconds=1.2), method=method) == (list(range(5)), None)
+    assert run(work.many_small_steps, 12, 0.1, limits=Limits(seconds=1.1), method=method) == (list(range(12)), None)
 
 
 @both
