@@ -23,9 +23,10 @@ _IN_BRACES = re.compile(r"[\w.$ -]{1,60}\}")  # `{function-name}` begins no JSON
 _KEYWORD = re.compile(r"\s*(?:\)|[\w$]{1,60}\s*=)")
 # a mark of a syntax, as far as it does not depend on the call: <tool_call>, <function=, <invoke, [ARGS]
 _MARK = re.compile(r"<[^<>\s=\"']{1,60}[>=]?|\[/?[A-Z][A-Z_]*\]")
+_TAG = re.compile(r"<(\w{1,60})[=>]")
 _ORNAMENT = re.compile(r"[^\w/=]")
 _MEMBER = re.compile(r"[\"'`](arguments|parameters|args)[\"'`]")
-_OBJECT = re.compile(r"[\"'](?:name|tool_name)[\"']\s*:[^{}\n]{1,80},\s*[\"'](arguments|parameters|args)[\"']\s*:")
+_OBJECT = re.compile(r"[\"'](?:name|tool_name)[\"']\s*:[^{}\n]{1,80},\s*[\"'](\w{1,40})[\"']\s*:")
 
 
 class Contradiction(NamedTuple):
@@ -98,6 +99,8 @@ def contradiction(text: str, dialect: Dialect, shown: str, case: Case) -> Contra
     if block is None:
         return None
     misspelt = _misspelt(text, block)
+    if misspelt is None:
+        misspelt = _unopened(text, block)
     if misspelt is not None:
         return misspelt
     if _example(dialect, text) is not None:  # most templates; it spares them the other dialects
@@ -145,9 +148,18 @@ def _misspelt(text: str, block: str) -> Contradiction | None:
 def _other_member(text: str, block: str) -> Contradiction | None:
     """JSON whose arguments stand under another name than the one that the instructions give."""
     shown, asked = _OBJECT.search(block), _OBJECT.search(text)
-    if shown is None or asked is None or shown[1] in _MEMBER.findall(text):
+    if shown is None or asked is None or re.search(rf"[\"'`]{shown[1]}[\"'`]", text):
         return None
     return Contradiction("member", asked[1], shown[1])
+
+
+def _unopened(text: str, block: str) -> Contradiction | None:
+    """A tag of the history's calls that the instructions close without having opened it: the example has another."""
+    for name in dict.fromkeys(_TAG.findall(block)):
+        opened = len(re.findall(rf"<{name}[\s=>]", text))
+        if text.count(f"</{name}>") > opened:
+            return Contradiction("tag", f"</{name}>", f"<{name}>")
+    return None
 
 
 # ---------------------------------------------------------------------------------- calls, and examples of them

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from templatelint.view import View
 
 _OFFER, _PLAIN = "tools-offer", "chat-basic"
+_TELLING = 4  # characters of a call: fewer stand everywhere
 CASES = (_OFFER, _PLAIN, *call_syntax.FIRST)
 CALL_CASES = call_syntax.CASES
 
@@ -37,18 +38,42 @@ def check(view: View) -> Iterator[Fault]:
     shown = region(view.prompt(written.case), case)
     found = _instructions.contradiction(text, dialects.get(written.dialect), shown, case)
     if found is not None:
+        span = view.mention(found.shown if found.kind in ("mark", "tag") else found.asked.split()[0], "tool_calls")
         yield Fault(
             message=_message(found),
             help="write the calls of the history as the system text asks for them, or have it ask for what the model "
             "was trained on: the engine reads one syntax",
             cases=(offer.id, written.case),
             cause=f"{found.kind} {found.asked}",
-            span=view.mention(found.shown if found.kind == "mark" else found.asked.split()[0], "tool_calls"),
+            span=span,
+            related=tuple(_second(view, found, span)),
         )
+
+
+def _second(view: View, found: Contradiction, first: tuple[int, int] | None) -> Iterator[tuple[tuple[int, int], str]]:
+    """The other of the two places, where the source has its text as it stands in the prompt."""
+    if found.kind == "mark":
+        text, says = found.asked, "the system text asks for it"
+    elif found.kind == "syntax":
+        text, says = _written(view.template.source, found.shown), "the history has its own"
+    else:
+        return
+    place = view.mention(text) if len(text) >= _TELLING and text not in found.asked[:-1] else None
+    if place is not None and first is not None and place[0] != first[0]:
+        yield place, says
+
+
+def _written(source: str, shown: str) -> str:
+    """As much of the beginning of a call as the source has in one piece."""
+    while shown and shown not in source:
+        shown = shown[:-1]
+    return shown
 
 
 def _message(found: Contradiction) -> str:
     if found.kind == "syntax":
         return f"the system text asks for calls like {found.asked!r}, and the history shows {found.shown!r}"
+    if found.kind == "tag":
+        return f"the system text has {found.asked!r} behind an example that does not begin with {found.shown!r}"
     what = "the mark" if found.kind == "mark" else "arguments under"
     return f"the system text asks for {what} {found.asked!r}, and the history has {found.shown!r}"

@@ -11,12 +11,14 @@ from templatelint.reading import shortened, stretch, turns
 from templatelint.view import NoText
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from templatelint.reading import Turns
     from templatelint.view import View
 
-_WITH_TOOLS = ("tools-offer", "tool-call-empty")
+_RESULT = "tool-call-empty"
+_LOOP = "tool-loop"
+_WITH_TOOLS = ("tools-offer", _RESULT)
 # What hands the word to the model, be it at the end of the user's turn.
 _CUE = re.compile(r"assistant|model|bot\b|bot_|\bai\b|answer|response|\[/INST\]", re.IGNORECASE)
 _TAIL = 30  # characters in which a cue would stand
@@ -26,6 +28,7 @@ CASES = (
     "chat-turns",
     *_WITH_TOOLS,
     *(f"{case_id}+nogen" for case_id in _WITH_TOOLS),
+    _LOOP,
 )
 
 
@@ -75,7 +78,6 @@ def _lost_with_tools(view: View) -> Iterator[Fault]:
         and view.renders(f"{case_id}+nogen")
         and view.prompt(case_id).rstrip() == view.prompt(f"{case_id}+nogen").rstrip()
     ]
-    # after a result, some templates leave the model's turn open on purpose
     if "tools-offer" in lost and not _CUE.search(view.prompt("tools-offer")[-_TAIL:]):
         yield Fault(
             message="add_generation_prompt adds no assistant cue when tools are sent: the prompt ends with "
@@ -83,6 +85,29 @@ def _lost_with_tools(view: View) -> Iterator[Fault]:
             help="write the cue whatever the request holds",
             cases=view.ids(*lost, *(f"{case_id}+nogen" for case_id in lost)),
             cause="with tools",
+            span=view.mention("add_generation_prompt"),
+            need="tools",
+        )
+    yield from _lost_after_result(view, lost)
+
+
+def _lost_after_result(view: View, lost: Sequence[str]) -> Iterator[Fault]:
+    """No cue after a result, where the history opens a turn for the answer to one; some leave the turn open."""
+    if _RESULT not in lost or "tools-offer" in lost:
+        return
+    prompt, history = view.prompt(_RESULT), view.prompt(_LOOP)
+    result = stretch(prompt, view.case(_RESULT), "tool.1")
+    before, answer = (stretch(history, view.case(_LOOP), mark) for mark in ("tool.2", "assistant.1"))
+    if result is None or before is None or answer is None:
+        return
+    tail, opening = prompt[result.end :], history[before.end : answer.start]
+    if opening.startswith(tail.rstrip()) and _CUE.search(opening[len(tail.rstrip()) :]):
+        yield Fault(
+            message=f"add_generation_prompt adds no assistant cue after a tool's result: the prompt ends with "
+            f"{shortened(tail)!r}, while the history goes on with {shortened(opening)!r}",
+            help="write the cue whatever the last message is",
+            cases=(_RESULT, f"{_RESULT}+nogen", _LOOP),
+            cause="after results",
             span=view.mention("add_generation_prompt"),
             need="tools",
         )

@@ -1,4 +1,4 @@
-"""TL203: a tool message is dropped or refused."""
+"""TL203: a tool message is dropped or refused, or cannot be told from one of the user's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from templatelint.checks._calls import WITHOUT_RESULT
 from templatelint.checks._discarded import with_cause
 from templatelint.model import Fault
-from templatelint.reading import has
+from templatelint.reading import has, shortened, stretch, turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from templatelint.view import View
 
 _RESULTS = ("tool-call", "tool-call-empty", "tool-loop", "tool-result-json", "tool-parallel")
-CASES = (*WITHOUT_RESULT, *_RESULTS, "tool-result-named")
+_LAST = ("tool-call", "tool-call-empty", "tool-call-text")  # a result ends them
+CASES = (*WITHOUT_RESULT, *_RESULTS, "tool-result-named", *_LAST, "chat-turns")
 
 
 def check(view: View) -> Iterator[Fault]:
@@ -51,3 +52,28 @@ def check(view: View) -> Iterator[Fault]:
             span=view.mention("'tool'", '"tool"', "messages"),
         )
         yield with_cause(view, fault, "tool")
+        return
+    yield from _as_the_user(view)
+
+
+def _as_the_user(view: View) -> Iterator[Fault]:
+    """A last result about which the same stands as about a last text of the user, to the byte."""
+    anatomy = turns(view.prompt("chat-turns"), view.case("chat-turns"))
+    if anatomy is None or not anatomy.user_header.strip():
+        return
+    for case, prompt in view.rendered(*_LAST):
+        result = stretch(prompt, case, "tool.1")
+        if result is None:
+            continue
+        if prompt[: result.start].endswith(anatomy.user_header) and prompt[result.end :] == anatomy.tail:
+            yield Fault(
+                message="the result of a tool stands in the prompt like words of the user, "
+                f"between {shortened(anatomy.user_header)!r} and {shortened(anatomy.tail)!r}",
+                help="mark results as the model was trained to see them, `<tool_response>` or a role of their own",
+                cases=(case.id,),
+                cause="as the user",
+                span=view.mention("'tool'", '"tool"', "messages"),
+                impact="degrades",
+                total=False,
+            )
+        return
