@@ -28,7 +28,7 @@ _DIRECTIVE = re.compile(
 _IGNORE = "ignore"
 _CLOSING = 2  # characters of `#}`
 # characters to read again, for all comments of a template: to see what one does takes four readings
-_READ_AGAIN = 8_000_000
+_READ_AGAIN = 300_000
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ class Ignore:
     Attributes:
         span: offsets in the source, delimiters included.
         text: the comment as it stands there.
+        start: offset at which its line starts, a byte-order mark left out.
         line: the line in which it begins, from 1.
         first: the line below it.
         last: the first line below it that is not another such comment.
@@ -64,6 +65,7 @@ class Ignore:
 
     span: tuple[int, int]
     text: str
+    start: int
     line: int
     first: int
     last: int
@@ -102,7 +104,8 @@ def ignores(source: str) -> tuple[Ignore, ...]:
         directive = _DIRECTIVE.match(source[start + _CLOSING : end - _CLOSING].removesuffix("-").removesuffix("+"))
         if directive is not None:
             line, below = places.line_of(start)[0], places.line_of(end - 1)[0] + 1
-            comment = Ignore((start, end), source[start:end], line, below, below, head)
+            line_start = places.start(line) + (line == 1 and source.startswith("\ufeff"))
+            comment = Ignore((start, end), source[start:end], line_start, line, below, below, head)
             found.append(_read(comment, directive, source, examine=len(found) < examined))
     return tuple(_stacked(found))
 
@@ -139,11 +142,10 @@ def _read(comment: Ignore, directive: re.Match[str], source: str, *, examine: bo
 
 def _misplaced(comment: Ignore, source: str) -> Problem | None:
     start, end = comment.span
-    line_start = max(source.rfind("\n", 0, start), source.rfind("\r", 0, start)) + 1
-    following = source[end : end + 1]
-    if source[line_start:start].strip(" \t\ufeff") == "" and following in ("", "\n", "\r"):
+    before = source[comment.start : start].strip(" \t")
+    if not before and source[end : end + 1] in ("", "\n", "\r"):
         return None
-    side = "in front of" if source[line_start:start].strip(" \t\ufeff") else "behind"
+    side = "in front of" if before else "behind"
     return Problem(
         "beside", f"the ignore comment has no effect: text stands {side} it in its line", "give it a line of its own"
     )
@@ -169,38 +171,31 @@ def _malformed(directive: re.Match[str], reason: str) -> Problem | None:
 
 def _changes(comment: Ignore, source: str) -> Iterator[Problem]:
     """Where the template would say something else without the comment's line: then it is no mere comment."""
-    if _alike(comment, comment.text, source, trims=True):
-        if not _alike(comment, comment.text, source, trims=False):
-            tight = f"{{#-{comment.text[2:].removeprefix('-').removeprefix('+')}"
-            tight = f"{tight[:-2].removesuffix('-').removesuffix('+')}-#}}"
-            both = all(_alike(comment, tight, source, trims=trims) for trims in (True, False))
-            yield Problem(
-                "line end",
-                "the ignore comment changes the prompt: its line end stays where the engine sets no `trim_blocks`",
-                "write it as {#- … -#}"
-                if both
-                else "move it below a tag that ends in `-%}` or above one that begins "
-                "in `{%-`, and write it as {#- … -#}",
-                untrimmed=True,
-            )
+    trimmed = _alike(comment, comment.text, source, trims=True)
+    if trimmed and _alike(comment, comment.text, source, trims=False):
         return
-    signs = comment.text[2] in "-+" or comment.text[-3] in "-+"
-    yield Problem(
-        "prompt",
-        "the ignore comment changes the prompt: "
-        + ("its sign takes or leaves white space around it" if signs else "the final newline in front of it stays"),
-        "write it without `-` and `+`" if signs else "move it up, above a tag",
-    )
+    fact = "the ignore comment changes the prompt: "
+    if comment.text[_CLOSING] in "-+" or comment.text[-_CLOSING - 1] in "-+":
+        yield Problem(
+            "prompt", f"{fact}its sign takes or leaves white space of the text", "write it without `-` and `+`"
+        )
+        return
+    tight = f"{{#-{comment.text[_CLOSING:-_CLOSING]}-#}}"
+    whole = all(_alike(comment, tight, source, trims=trims) for trims in (True, False))
+    cure = "write it as {#- … -#}" if whole else "move it to where tags take the white space, and write it as {#- … -#}"
+    if trimmed:
+        stays = "its line end stays where the engine sets no `trim_blocks`"
+        yield Problem("line end", f"{fact}{stays}", cure, untrimmed=True)
+    else:
+        yield Problem("prompt", f"{fact}the newline in front of it stays, which would go without it", cure)
 
 
 def _alike(comment: Ignore, text: str, source: str, *, trims: bool) -> bool:
     """Whether the template says the same with the comment written like that and without its line."""
     start, end = comment.span
-    line_start = max(source.rfind("\n", 0, start), source.rfind("\r", 0, start)) + 1
-    line_start += source.startswith("\ufeff", line_start)
     behind = end + (2 if source.startswith("\r\n", end) else 1)
     with_it = _said(source[:start] + text + source[end:], trims=trims)
-    return with_it is None or with_it == _said(source[:line_start] + source[behind:], trims=trims)
+    return with_it is None or with_it == _said(source[: comment.start] + source[behind:], trims=trims)
 
 
 def _said(source: str, *, trims: bool) -> list[tuple[str, object]] | None:
