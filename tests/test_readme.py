@@ -10,11 +10,15 @@ import subprocess
 import sys
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from templatelint import cards
 from templatelint.model import NEEDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -94,7 +98,7 @@ def test_the_readme_lists_every_rule() -> None:
 
 
 def test_the_index_of_rules_lists_every_rule() -> None:
-    _compare(INDEX, "rules", _rules_by_need(""))
+    _compare(INDEX, "rules", _rules_under_needs())
 
 
 def _shell_lines() -> list[str]:
@@ -103,14 +107,24 @@ def _shell_lines() -> list[str]:
 
 
 def _rules_by_need(folder: str) -> str:
-    lines = ["| rule | name | what it finds | |", "|---|---|---|---|"]
-    for need in NEEDS:
-        lines += [
-            f"| [{card.id}]({folder}{card.id}.md) | {card.name} | {card.title} | {card.impact} {card.need} |"
-            for card in cards.all_cards().values()
-            if card.need == need
-        ]
-    return "\n".join(lines)
+    return "\n".join(["| rule | name | what it finds | |", "|---|---|---|---|", *_rows(folder, NEEDS)])
+
+
+def _rules_under_needs() -> str:
+    rows = {need: list(_rows("", [need])) for need in NEEDS}
+    return "\n".join(
+        line
+        for need, listed in rows.items()
+        if listed
+        for line in (f"### {need}", "", "| rule | name | what it finds | |", "|---|---|---|---|", *listed, "")
+    ).rstrip("\n")
+
+
+def _rows(folder: str, needs: Sequence[str]) -> Iterator[str]:
+    for need in needs:
+        for card in cards.all_cards().values():
+            if card.need == need:
+                yield f"| [{card.id}]({folder}{card.id}.md) | {card.name} | {card.title} | {card.impact} {need} |"
 
 
 def _compare(page: Path, name: str, generated: str) -> None:
