@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from templatelint.view import View
 
 _LISTED = 3  # constructs in one message
+_SHOWN = 6  # of them with their places
 CASES = (
     "chat-basic",
     "chat-turns-system",
@@ -65,4 +66,5 @@ def _unreached(view: View, lines: set[int | None], told: str) -> Iterator[Fault]
             cause=listed,
             span=next(iter(found.values())),
             impact="degrades",
+            related=tuple((span, f"{construct} is used here") for construct, span in [*found.items()][1:_SHOWN]),
         )

@@ -58,6 +58,7 @@ def check(view: View) -> Iterator[Fault]:
             cause=name,
             span=names.called.get(name) or names.used.get(name),
             need="tools" if needs_tools else None,
+            related=((names.set[name], f"{name!r} is set here"),) if name in names.set else (),
         )
     unknown = [name for name in names.called if name not in names.bound and name not in seen]
     if unknown:
@@ -78,7 +79,7 @@ def _names(syntax: Syntax) -> _Names:
 
 
 class _Names:
-    """Where a template uses and calls names, in the order of the text, and which names it binds.
+    """Where a template uses, calls and sets names, in the order of the text, and which names it binds.
 
     Bound is what it sets or defines somewhere, guards somewhere (`is defined`: the author knows that it may be
     missing), or gets from every engine.
@@ -87,6 +88,7 @@ class _Names:
     def __init__(self, syntax: Syntax) -> None:
         self.used: dict[str, tuple[int, int]] = {}
         self.called: dict[str, tuple[int, int]] = {}
+        self.set: dict[str, tuple[int, int]] = {}
         self.bound = set(_GLOBALS)
         for node in syntax.all_nodes:
             if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name):
@@ -95,5 +97,6 @@ class _Names:
                 self.used.setdefault(node.name, syntax.span(node))
             elif isinstance(node, (nodes.Name, nodes.Macro)):
                 self.bound.add(node.name)
+                self.set.setdefault(node.name, syntax.span(node))
             elif isinstance(node, nodes.Test) and node.name == "defined" and isinstance(node.node, nodes.Name):
                 self.bound.add(node.node.name)
