@@ -6,7 +6,7 @@ import gc
 import hashlib
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -29,6 +29,7 @@ from templatelint.model import (
     TemplateUse,
 )
 from templatelint.severity import ALWAYS_ON, Stance, severity
+from templatelint.subsumption import unsubsumed
 from templatelint.view import NoText, View
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def _judge_all(units: Sequence[_Unit], options: Options) -> Iterator[_Verdict]:
 def _judge(unit: _Unit, options: Options) -> _Verdict:
     running = engines.running(options.engines)
     reported = selected(options)
-    evaluated = _with_subsumers(reported)
+    evaluated = _with_subsumers(reported, selected(replace(options, ignore=())))
     told, judged = {card.id for card in reported}, {card.id for card in evaluated}
     plan = tuple(dict.fromkeys((*_plan(evaluated), *_source_plan(evaluated, unit.template.source))))
     wanted = [cases.get(case_id) for case_id in plan]
@@ -170,6 +171,7 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
     back = partial(call_syntax.shows_call_of, _read_back(evaluated))
     observed = matrix.observe(unit.model, unit.template, running, wanted, beside, further=further, read_back=back)
     faults: list[tuple[Card, str, Fault]] = []
+    views: dict[str, View] = {}
     not_run: list[NotRun] = []
     parsers = dict(options.parsers)
     if _DISAGREEMENT in told and all(engine.renderer != disagreement.REFERENCE for engine in running):
@@ -192,7 +194,7 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
         if view.load_error is not None:
             not_run.append(NotRun("*", unit.ref, f"{engine.name}: does not load the template"))
     stance = _stance(options, running, observed)
-    kept = [(card, engine, fault) for card, engine, fault in _unsubsumed(faults) if card.id in told]
+    kept = [(card, engine, fault) for card, engine, fault in unsubsumed(faults, views) if card.id in told]
     findings = [
         _finding(unit, card, merged, hit, _weight(card, merged, {*hit, *_lost_anyway(kept, card, merged)}, stance))
         for card, merged, hit in _merged(kept)
@@ -204,7 +206,7 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
 # ------------------------------------------------------------------------------------------- the rules
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)  # with and without what is ignored
 def selected(options: Options) -> tuple[Card, ...]:
     """The cards that the options select, among those that have a check."""
     wanted = chosen(options)
@@ -219,10 +221,14 @@ def chosen(options: Options) -> frozenset[str]:
 
 
 @lru_cache(maxsize=1)
-def _with_subsumers(reported: tuple[Card, ...]) -> tuple[Card, ...]:
-    """The selected cards and those that could make one of their findings redundant."""
+def _with_subsumers(reported: tuple[Card, ...], asked: tuple[Card, ...]) -> tuple[Card, ...]:
+    """The cards to report and those that could make one of their findings redundant.
+
+    A finding is hidden only behind one that was asked for: what `ignore` silences still stands for what follows from
+    it, what `select` leaves out does not.
+    """
     wanted = {card.id for card in reported} | {rule for card in reported for rule in card.subsumed_by}
-    return tuple(card for card in cards.all_cards().values() if card.id in wanted and card.name in checks.names())
+    return tuple(card for card in asked if card.id in wanted)
 
 
 @lru_cache(maxsize=1)
@@ -286,16 +292,6 @@ def _gaps(missed: Iterable[NoText]) -> list[str]:
         if missing.served:
             cells.setdefault(missing.why, {})[missing.case_id] = None
     return [f"{why} ({', '.join(case_ids)})" for why, case_ids in cells.items()]
-
-
-def _unsubsumed(faults: Sequence[tuple[Card, str, Fault]]) -> list[tuple[Card, str, Fault]]:
-    """Without what follows from a larger lack on the same engine."""
-    fired = {(card.id, engine) for card, engine, fault in faults if fault.total}
-    return [
-        (card, engine, fault)
-        for card, engine, fault in faults
-        if not any((larger, engine) in fired for larger in card.subsumed_by)
-    ]
 
 
 def _merged(faults: Iterable[tuple[Card, str, Fault]]) -> Iterator[tuple[Card, Fault, tuple[str, ...]]]:

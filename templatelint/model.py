@@ -334,6 +334,7 @@ class Fault:
         related: further places that a reader needs to see: offsets in the template, and what stands there.
     """
 
+        partial: some of what the rule is about works, so that it does not follow from a larger loss.
     message: str
     help: str
     cases: tuple[str, ...] = ()
@@ -345,6 +346,7 @@ class Fault:
     related: tuple[tuple[tuple[int, int], str], ...] = ()
 
 
+    partial: bool = False
 @dataclass(frozen=True, slots=True)
 class Related:
     """A second place of a finding, in the real file, and what stands there in a clause; `line` is the template's."""

@@ -86,7 +86,7 @@ def _span(prompt: str, text: str, marked: str) -> tuple[int, int] | None:
 
 def region(prompt: str, case: Case, turn: str = "user.1", until: str = "tool.1") -> str:
     """The prompt from the end of one text to the start of another (to its own end where that is missing)."""
-    before, after = stretch(prompt, case, turn), None
+    before, after = stretch(prompt, case, turn) if turn in case.marks else None, None
     if until in case.marks:
         after = stretch(prompt, case, until)
     start = before.end if before else 0

@@ -56,8 +56,30 @@ def test_needs_replace_what_the_template_suggests() -> None:
     assert _found(_lint(CHATML, needs=("chat",))) == []
 
 
-def test_a_larger_lack_hides_what_follows_from_it_also_when_it_is_not_selected() -> None:
-    assert _found(_lint(CHATML, select=("TL202",))) == []
+def test_a_finding_is_hidden_only_behind_one_that_was_asked_for() -> None:
+    least = ("error", "warning", "note")
+    assert _found(_lint(CHATML, select=("TL201", "TL202")), least=least) == ["warning TL201"]
+    assert _found(_lint(CHATML, select=("TL202",)), least=least) == ["note TL202"]
+    assert _found(_lint(CHATML, select=("TL201", "TL202"), ignore=("TL201",)), least=least) == []
+
+
+# template, what is told of it
+CAUSES = [
+    ("{{ 'Hello.' if messages }}", ["TL007"]),  # what is lost besides need not be said
+    ("{{ strftime_now('%d') }}", ["TL007", "TL504"]),  # nor does it hide what has another cause
+    ("{{ raise_exception('never') }}", ["TL113"]),  # nor need the same error be told twice
+    (
+        CHATML.replace("{% for m", "{% if not tools %}{{ raise_exception('tools!') }}{% endif %}{% for m", 1),
+        ["TL113", "TL201"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("source", "told"), CAUSES, ids=lambda value: str(value)[:24])
+def test_one_cause_is_one_finding(source: str, told: Sequence[str]) -> None:
+    chosen = ("TL0", "TL1", "TL2", "TL3", "TL5")
+    report = _lint(source, select=chosen, ignore=("TL005", "TL216", "TL301", "TL302", "TL208"))
+    assert sorted({finding.rule for finding in report.findings}) == told
 
 
 def test_ignore_wins_over_select() -> None:

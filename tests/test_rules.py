@@ -95,6 +95,13 @@ def test_subsumers_are_rules() -> None:
     assert {rule for card in cards.all_cards().values() for rule in card.subsumed_by} <= known
 
 
+def test_no_rule_stands_above_itself() -> None:
+    above = {card.id: set(card.subsumed_by) for card in cards.all_cards().values()}
+    for _ in above:
+        above = {rule: larger.union(*(above[one] for one in larger)) for rule, larger in above.items()}
+    assert not [rule for rule, larger in above.items() if rule in larger]
+
+
 @pytest.mark.parametrize("name", checks.names())
 def test_every_check_names_cells_that_exist(name: str) -> None:
     from templatelint import cases

@@ -26,6 +26,18 @@ def id_for_name(prompt: str, case: Case, lost: list[str]) -> bool:
     return lost == ["name"] and bool(positions(region(prompt, case, until=""), case.marks["call.1.id"]))
 
 
+def knows_tools(view: View) -> bool:
+    """Whether the template has anything of its own for tools: it shows calls, or has a branch for results."""
+    if view.mention("'tool'", '"tool"', "tool_call_id") is not None:
+        return True
+    for case, prompt in view.rendered("tool-call-empty"):
+        lost = lost_parts(prompt, case, 1)
+        # a name that stands there anyway is that of the definition
+        listed = view.renders("tools-offer") and bool(positions(view.prompt("tools-offer"), case.marks["call.1.name"]))
+        return "value" not in lost or ("name" not in lost and not listed)
+    return False
+
+
 def other_form(view: View, case_id: str) -> str:
     """The id of the case in the form that this engine's clients do not usually send."""
     return f"{case_id}+{'wire' if view.client_form == 'native' else 'native'}"

@@ -32,13 +32,15 @@ def faults(view: View, whose: Mapping[str, tuple[str, str]]) -> Iterator[Fault]:
     """
     bad: dict[str, tuple[str, tuple[int, int] | None]] = {}
     for case_id, (role, twin) in whose.items():
-        if not view.renders(twin) or not _kept(view, twin, role):
-            continue  # lost as a string too: the form of the content is not to blame
+        if not view.renders(twin):
+            continue
         error = view.error(case_id)
         if error is not None:
             if not error.out_of_budget and error.kind != "invalid-request":
                 bad[case_id] = (f"makes the template raise: {error.message}", view.span_of(error))
             continue
+        if not _kept(view, twin, role):
+            continue  # lost as a string too: the form of the content is not to blame
         prompt = view.prompt(case_id)
         dumped = printed(view, case_id, role)
         if dumped is not None:

@@ -1,7 +1,8 @@
-"""TL504: the prompt changes with the date."""
+"""TL504: the prompt changes with the date, or tells one that stands still."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from templatelint.model import Fault
@@ -15,9 +16,17 @@ if TYPE_CHECKING:
 _PLAIN = ("chat-basic", "chat-system", "tools-offer", "tools-offer-system")
 CASES = tuple(cell for case_id in _PLAIN for cell in (case_id, f"{case_id}+tomorrow"))
 
+# 26 Jul 2024, July 26, 2024, 2024-07-26: behind words that call it today's
+_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
+_TODAY = re.compile(
+    r"\b(?:to-?day|current date|now)\b[^\n\d]{0,24}?"
+    rf"(?P<date>\d{{1,2}}(?:st|nd|rd|th)? {_MONTH},? \d{{4}}|{_MONTH} \d{{1,2}},? \d{{4}}|\d{{4}}-\d\d-\d\d)",
+    re.IGNORECASE,
+)
+
 
 def check(view: View) -> Iterator[Fault]:
-    """Render today and tomorrow."""
+    """Render today and tomorrow; where that makes no difference, look for a date that is said to be today's."""
     dated = [
         (case_id, view.prompt(case_id), view.prompt(f"{case_id}+tomorrow"))
         for case_id in _PLAIN
@@ -34,3 +43,14 @@ def check(view: View) -> Iterator[Fault]:
             cause="date",
             span=view.mention("strftime_now", "date_string", "datetime"),
         )
+        return
+    for case_id in _PLAIN:
+        if view.renders(case_id) and (told := _TODAY.search(view.prompt(case_id))):
+            yield Fault(
+                message=f"the prompt calls {told['date']} today's date whenever it is rendered: {told[0]!r}",
+                help="pass the date in `chat_template_kwargs` where the template takes one, or leave it out",
+                cases=(case_id,),
+                cause="frozen",
+                span=view.mention(told["date"]),
+            )
+            return

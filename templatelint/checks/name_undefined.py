@@ -26,8 +26,15 @@ CASES = (
     "tool-loop",
 )
 
-# as jinja2 and llama.cpp's renderer say it
-_UNDEFINED = re.compile(r"'(?P<name>\w+)' is undefined|no function '(?P<function>\w+)'")
+# as jinja2, llama.cpp's renderer and minijinja say it
+_UNDEFINED = re.compile(
+    r"'(?P<name>\w+)' is undefined|no function '(?P<function>\w+)'|unknown function: (?P<unknown>\w+) is unknown"
+    r"|`(?P<value>\w+)` is undefined"
+)
+# what engines hand to a template, or leave undefined where a request has none: what chat lacks without is TL113's
+_HANDED = frozenset({"messages", "tools", "documents", "add_generation_prompt"})
+# as @huggingface/jinja says it, without the name
+_NAMELESS = "Cannot call something that is not a function: got UndefinedValue"
 _SPECIAL_TOKEN = re.compile(r"\w+_token")  # those are the tokenizer's business
 _LISTED = 3  # names in one message
 # what engines put into the template's globals, and names Jinja binds by itself
@@ -40,13 +47,12 @@ _GLOBALS = frozenset(
 def check(view: View) -> Iterator[Fault]:
     """Take what the cells ran into, then calls of unknown names in branches that no cell reached."""
     syntax = view.syntax
+    names = _names(syntax)
     seen: dict[str, list[str]] = {}
     for case, error in view.failures():
-        found = _UNDEFINED.search(error.message)
-        name = (found["name"] or found["function"]) if found else ""
-        if error.kind in {"raised", "unsupported"} and name and not _SPECIAL_TOKEN.fullmatch(name):
+        name = _named(error.message) or (names.only_free if error.message == _NAMELESS else "")
+        if error.kind in {"raised", "unsupported"} and name and not _elsewhere(name):
             seen.setdefault(name, []).append(case.id)
-    names = _names(syntax)
     for name, case_ids in seen.items():
         needs_tools = all(view.case(case_id).request.tools for case_id in case_ids)
         fact = "is set on some paths only" if name in names.bound else "is defined by neither template nor engine"
@@ -71,6 +77,16 @@ def check(view: View) -> Iterator[Fault]:
             span=names.called[unknown[0]],
             impact="degrades",
         )
+
+
+def _elsewhere(name: str) -> bool:
+    return name in _HANDED or _SPECIAL_TOKEN.fullmatch(name) is not None
+
+
+def _named(message: str) -> str:
+    """The name that is undefined, where the message tells of one."""
+    found = _UNDEFINED.search(message)
+    return next(filter(None, found.groups()), "") if found else ""
 
 
 @lru_cache(maxsize=4)  # the same for all engines
@@ -100,3 +116,9 @@ class _Names:
                 self.set.setdefault(node.name, syntax.span(node))
             elif isinstance(node, nodes.Test) and node.name == "defined" and isinstance(node.node, nodes.Name):
                 self.bound.add(node.node.name)
+
+    @property
+    def only_free(self) -> str:
+        """The one name that nothing binds and no engine hands over; empty where there is none, or more."""
+        free = [name for name in self.used if name not in self.bound and not _elsewhere(name)]
+        return free[0] if len(free) == 1 else ""

@@ -10,6 +10,7 @@ from templatelint.model import Fault
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from templatelint.model import Case
     from templatelint.view import View
 
 _SINGLE = ("tool-call", "tool-call-empty", "tool-call-text")
@@ -32,7 +33,7 @@ def check(view: View) -> Iterator[Fault]:
                 span=view.span_of(error),
             )
             return
-    lost = [case.id for case, prompt in view.rendered(*_TWO) if "value" in lost_parts(prompt, case, 2)]
+    lost = [case.id for case, prompt in view.rendered(*_TWO) if _second_alone_lost(prompt, case)]
     if lost:
         yield Fault(
             message="of two calls in one assistant turn only the first reaches the prompt",
@@ -41,3 +42,8 @@ def check(view: View) -> Iterator[Fault]:
             cause="dropped",
             span=view.mention("tool_calls[0]", "tool_calls"),
         )
+
+
+def _second_alone_lost(prompt: str, case: Case) -> bool:
+    """Whether the name or the value of the second call is missing where that of the first is shown."""
+    return not {"name", "value"}.isdisjoint(set(lost_parts(prompt, case, 2)).difference(lost_parts(prompt, case, 1)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from templatelint.checks._calls import lost_parts
+from templatelint.checks._calls import knows_tools, lost_parts
 from templatelint.checks._refusals import refusal
 from templatelint.model import Fault
 from templatelint.reading import has, positions, stretch
@@ -17,14 +17,17 @@ if TYPE_CHECKING:
 
 # The second answers the calls in the other order: its results are those of the first with each other's id.
 _IN_ORDER, _CROSSED = "tool-parallel-same", "tool-parallel-crossed"
-CASES = (_IN_ORDER, _CROSSED)
+CASES = ("tools-offer", "tool-call-empty", _IN_ORDER, _CROSSED)
 
 
 def check(view: View) -> Iterator[Fault]:
     """Let the results trade ids: that changes what they mean, and so has to change the prompt."""
     case, prompt = view.case(_IN_ORDER), view.prompt(_IN_ORDER)
-    if "value" in lost_parts(prompt, case, 2) or not all(has(prompt, case, mark) for mark in ("tool.1", "tool.2")):
+    if not all(has(prompt, case, mark) for mark in ("tool.1", "tool.2")):
         return  # nothing to tell apart
+    called = "value" not in lost_parts(prompt, case, 2)
+    if not called and ("value" not in lost_parts(prompt, case, 1) or not knows_tools(view)):
+        return  # the second call alone is lost, or results are written as any message is
     error = refusal(view, _CROSSED)
     if error is not None:
         yield Fault(
@@ -46,7 +49,7 @@ def check(view: View) -> Iterator[Fault]:
                 cause="order",
                 span=view.mention("'tool'", '"tool"', "tool_call_id", "messages"),
             )
-        elif _dangling(prompt, case):
+        elif called and _dangling(prompt, case):
             yield Fault(
                 message="results carry the ids of their calls, and the calls are shown without them",
                 help="print each call's id beside the call too",

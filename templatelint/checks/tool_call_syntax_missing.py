@@ -18,6 +18,7 @@ _SHAPES = {
     "tool-call-text": "with text beside them",
 }
 _OTHER_FORM = "tool-call-empty+wire"
+_PARTS = {"name": "function name", "key": "argument names", "value": "argument values"}
 CASES = ("chat-turns", "tools-offer", *WITHOUT_RESULT, *_SHAPES, "tool-loop", _OTHER_FORM)
 
 
@@ -43,6 +44,8 @@ def check(view: View) -> Iterator[Fault]:
     if not lost:
         yield from _later_call(view)
         return
+    if _without_effect(view):  # a name that stands there is that of the definition
+        lost = {case_id: list(_PARTS) for case_id in lost}
     first = next(iter(lost.values()))
     where = " " + " and ".join(_SHAPES[case_id.split("+")[0]] for case_id in lost) if len(lost) < len(shapes) else ""
     if "name" in first and "value" in first:
@@ -56,6 +59,16 @@ def check(view: View) -> Iterator[Fault]:
         cases=tuple(lost),
         cause=",".join(first) + where,
         span=view.mention("tool_calls", "'assistant'", '"assistant"', "messages"),
+        partial=not {"name", "value"} <= set(first),
+    )
+
+
+def _without_effect(view: View) -> bool:
+    """Whether the prompt stays the same without the call and its result."""
+    return (
+        view.renders("tools-offer")
+        and view.renders("tool-call-empty")
+        and view.prompt("tools-offer") == view.prompt("tool-call-empty")
     )
 
 
@@ -84,5 +97,4 @@ def _later_call(view: View) -> Iterator[Fault]:
 
 
 def _listed(parts: list[str]) -> str:
-    names = {"name": "function name", "key": "argument names", "value": "argument values"}
-    return " and ".join(names[part] for part in parts)
+    return " and ".join(_PARTS[part] for part in parts)

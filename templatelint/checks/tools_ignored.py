@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from templatelint.view import View
 
 _OFFERS = ("tools-offer", "tools-offer-system", "tools-many", "tool-call")
-CASES = (*_OFFERS, "tool-call-empty")
+_CALLS = ("tool-call", "tool-call-empty", "tool-call-text")
+CASES = (*_OFFERS, *_CALLS)
 
 # names under which templates take tools that OpenAI clients do not send
 _OWN_NAMES = (
@@ -37,11 +38,12 @@ def check(view: View) -> Iterator[Fault]:
     none_shown = [case_id for case_id, missing in lost.items() if len(missing) == _offered(view.case(case_id))]
     if len(none_shown) == len(seen):
         history, calls_shown = _history(view)
+        failing = [case_id for case_id in _CALLS if view.raised(case_id) is not None]
         yield Fault(
             message=f"tool definitions never reach the prompt{_own_names(view)}{history}",
             help="print `tools` in the system part, or deploy a template of this model that does: "
             "clients that send tools get answers from a model that never saw them",
-            cases=tuple(lost),
+            cases=tuple(dict.fromkeys((*lost, *view.ids(*failing)))),
             cause="never",
             span=view.mention("tools", "tool_calls", "messages"),
             total=not calls_shown,
@@ -63,6 +65,7 @@ def check(view: View) -> Iterator[Fault]:
         cause="some",
         span=view.mention("tools"),
         total=False,
+        partial=True,
     )
 
 
