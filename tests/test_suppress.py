@@ -124,8 +124,8 @@ def test_the_head_is_what_only_comments_are_in_front_of() -> None:
 
 
 def test_many_comments_take_no_longer_than_some() -> None:
-    found = ignores((IGNORE + "\n") * 20_000 + "x")
-    assert (len(found), found[0].last) == (20_000, 20_001)
+    found = ignores((IGNORE + "\n") * 3_000 + "x")
+    assert (len(found), found[0].last) == (3_000, 3_001)
 
 
 # ---------------------------------------------------------------------------------- TL011, engine by engine
