@@ -331,10 +331,10 @@ class Fault:
         impact: overrides the card's.
         need: overrides the card's.
         total: nothing of what the rule is about works, so that what follows from it need not be said.
+        partial: some of what the rule is about works, so that it does not follow from a larger loss.
         related: further places that a reader needs to see: offsets in the template, and what stands there.
     """
 
-        partial: some of what the rule is about works, so that it does not follow from a larger loss.
     message: str
     help: str
     cases: tuple[str, ...] = ()
@@ -343,10 +343,10 @@ class Fault:
     impact: Impact | None = None
     need: str | None = None
     total: bool = True
+    partial: bool = False
     related: tuple[tuple[tuple[int, int], str], ...] = ()
 
 
-    partial: bool = False
 @dataclass(frozen=True, slots=True)
 class Related:
     """A second place of a finding, in the real file, and what stands there in a clause; `line` is the template's."""
