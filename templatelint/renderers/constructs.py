@@ -1,4 +1,4 @@
-"""A template's tree → the filters, tests, methods and functions in it that a renderer lacks, reached or not."""
+"""A template's tree → the constructs in it that a renderer lacks, or takes for something else, reached or not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from jinja2 import nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from templatelint.syntax import Syntax
@@ -72,6 +72,65 @@ def lacking(renderer: str, syntax: Syntax) -> Iterator[Lack]:
         construct = _construct(node, known, own)
         if construct:
             yield Lack(construct, syntax.span(node))
+
+
+@dataclass(frozen=True)
+class Other:
+    """A construct that a renderer runs without an error, and to another effect than jinja2, whatever the text.
+
+    Attributes:
+        effect: what the renderer does there, for people.
+        span: offsets in the template's source.
+    """
+
+    effect: str
+    span: tuple[int, int]
+
+
+def differing(renderer: str, syntax: Syntax) -> Iterator[Other]:
+    """What of the template the renderer of that id takes for something else, each effect once."""
+    told: set[str] = set()
+    for node in syntax.all_nodes if renderer in _EFFECTS else ():
+        effect = _EFFECTS[renderer](node, syntax)
+        if effect and effect not in told:
+            told.add(effect)
+            yield Other(effect, syntax.span(node))
+
+
+def _effect_in_hf_jinja(node: nodes.Node, _: Syntax) -> str:
+    """Its string methods take no characters to strip; where those are blanks, it makes little of a difference."""
+    if not (isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr) and len(node.args) == 1):
+        return ""
+    method, (characters,) = node.node.attr, node.args
+    if method not in {"strip", "lstrip", "rstrip"} or not isinstance(characters, nodes.Const):
+        return ""
+    named = isinstance(characters.value, str) and characters.value.strip()
+    return f"takes no notice of the characters in `.{method}({characters.value!r})` and strips blanks" if named else ""
+
+
+def _effect_in_minijinja(node: nodes.Node, syntax: Syntax) -> str:
+    """Text is no sequence to it, which matters where text gets to such a test."""
+    if not isinstance(node, nodes.Test) or node.name != "sequence" or node.node in _asked_for_text(syntax):
+        return ""
+    return "takes no text for a sequence: `is sequence` holds of lists and the like alone"
+
+
+@lru_cache(maxsize=4)
+def _asked_for_text(syntax: Syntax) -> Sequence[nodes.Node]:
+    """The expressions that the template tests for text somewhere."""
+    return [node.node for node in syntax.all_nodes if isinstance(node, nodes.Test) and node.name == "string"]
+
+
+def _effect_in_llamacpp(node: nodes.Node, _: Syntax) -> str:
+    filled = isinstance(node, nodes.Filter) and node.name == "format"
+    return "prints the text of `format` without filling it in" if filled else ""
+
+
+_EFFECTS: Mapping[str, Callable[[nodes.Node, Syntax], str]] = {
+    "hf-jinja": _effect_in_hf_jinja,
+    "minijinja": _effect_in_minijinja,
+    "llama.cpp": _effect_in_llamacpp,
+}
 
 
 @lru_cache(maxsize=4)  # the same for all renderers
