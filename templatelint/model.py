@@ -101,8 +101,11 @@ class Origin:
 
     def place(self, offset: int) -> Place:
         """The place in the real file of the template's character at `offset` (counted from 0)."""
-        at = _skip_escaped(self.text, self.start, offset) if self.escaped else self.start + offset
-        return Place(self.path, *self._lines.line_of(min(at, len(self.text))))
+        return Place(self.path, *self._lines.line_of(min(self.offset(offset), len(self.text))))
+
+    def offset(self, offset: int) -> int:
+        """The offset in `text` of the template's character at `offset`."""
+        return _skip_escaped(self.text, self.start, offset) if self.escaped else self.start + offset
 
     @cached_property
     def _lines(self) -> Lines:

@@ -1,0 +1,64 @@
+"""What the author decided: no cue for the assistant, a refusal of what other templates render. Unsafe."""
+
+from __future__ import annotations
+
+import re
+from ast import literal_eval
+from typing import TYPE_CHECKING
+
+from templatelint.fix.code import Edit
+from templatelint.fix.cure import Cure
+from templatelint.fix.cures.constructs import quoted
+
+if TYPE_CHECKING:
+    from templatelint.fix.code import Code
+    from templatelint.fix.cure import Proposals
+    from templatelint.fix.proof import Change
+    from templatelint.model import Finding
+
+_OPENS = re.compile(r"opens an assistant turn with (?P<cue>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
+
+
+def _cue(finding: Finding, code: Code) -> Proposals:
+    """`{% if add_generation_prompt %}` and the text that opens an assistant's turn, at the end."""
+    found = _OPENS.search(finding.message)
+    if found is None:
+        return
+    cue = literal_eval(found["cue"])
+    at = len(code.source.rstrip())
+    yield [Edit(at, at, f"{{%- if add_generation_prompt %}}{{{{- {quoted(cue)} }}}}{{%- endif %}}")]
+
+
+def _cued(change: Change) -> bool:
+    """The request asks for the cue, and the prompt goes on where it ended."""
+    return (
+        change.request.add_generation_prompt
+        and change.prompts is not None
+        and (change.prompts[1].startswith(change.prompts[0].rstrip()))
+    )
+
+
+def _unrefused(finding: Finding, code: Code) -> Proposals:
+    """The template without the `raise_exception` that the engine ran into."""
+    for chain in code.near(finding.span):
+        if chain.tag.prints and chain.text.startswith("raise_exception(") and chain.tag.pieces[1].start == chain.start:
+            tag = chain.tag
+            yield [Edit(tag.start, tag.end, f"{{{{{tag.opening[2:]} '' {tag.closing[:-2]}}}}}")]
+            return
+
+
+def _rendered_now(change: Change) -> bool:
+    return change.before is not None and change.before.error is not None and change.before.error.kind == "refused"
+
+
+CURES = (
+    Cure("a cue for the assistant is added", ("TL501",), _cue, _cued, safe=False),
+    Cure(
+        "what the template refuses is rendered",
+        ("TL102", "TL104", "TL105", "TL106", "TL107", "TL108", "TL113"),
+        _unrefused,
+        _rendered_now,
+        safe=False,
+        steps=4,
+    ),
+)

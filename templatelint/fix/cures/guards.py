@@ -1,0 +1,157 @@
+"""Guards for what may be missing: content, members of a tool, names, the list of tools."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from templatelint.fix.code import Edit
+from templatelint.fix.cure import Cure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from templatelint.fix.code import Chain, Code
+    from templatelint.fix.cure import Proposals
+    from templatelint.fix.proof import Change
+    from templatelint.model import Finding
+
+_MEMBER = re.compile(r"has no attribute '(\w+)'")
+_NAME = re.compile(r"'(\w+)' is used where")
+
+
+def wrapped(chain: Chain, fallback: str) -> Edit:
+    """`(chain or fallback)`."""
+    return Edit(chain.start, chain.end, f"({chain.text} or {fallback})")
+
+
+def assigned(code: Code, chain: Chain) -> Iterator[Chain]:
+    """What a name was last set to before it is used here, as the chains of that statement, from its start."""
+    for tag in reversed(code.tags):
+        if tag.end <= chain.start and tag.word == "set" and tag.pieces[2].value == chain.text:
+            yield from (other for other in code.chains if other.tag is tag and other.index > 3)  # noqa: PLR2004 (set NAME =)
+
+
+def _null_content(finding: Finding, code: Code) -> Proposals:
+    """`(message.content or '')` where the engine ran into it, or where the variable that failed was set."""
+    near = [chain for chain in code.near(finding.span) if chain.loose]
+    for chain in near:
+        if chain.last == "content":
+            yield [wrapped(chain, "''")]
+    for chain in near:
+        if chain.whole and chain.text.isidentifier():
+            for source in assigned(code, chain):
+                if source.last == "content" or "content" in source.text:
+                    yield [wrapped(source, "''")]
+    for chain in near:
+        if chain.whole and chain.text.isidentifier():
+            yield [wrapped(chain, "''")]
+
+
+def _bare(change: Change) -> bool:
+    """A turn with calls has no content, and raised or showed a word for it."""
+    bare = any(
+        message.get("tool_calls") and message.get("content") is None
+        for message in change.request.messages
+        if message.get("role") == "assistant"
+    )
+    return bare and (change.healed or change.prompts is not None) and change.like("empty")
+
+
+def _tool_member(finding: Finding, code: Code) -> Proposals:
+    """`(tool.function.description or '')`, `(tool.function.parameters or {})`."""
+    missing = _MEMBER.search(finding.message)
+    near = [chain for chain in code.near(finding.span) if chain.loose]
+    named = [chain for chain in near if missing is None or chain.last == missing[1]]
+    for chain in named or near:
+        if not chain.last or chain.text in _OWN:
+            continue
+        if chain.last in _MAPPINGS or chain.filters:
+            yield [Edit(chain.start, chain.end, f"({chain.text} | default({{}}))")]
+            yield [wrapped(chain, "{}")]
+        else:
+            yield [wrapped(chain, "''")]
+    for chain in near:
+        if chain.whole and chain.text.isidentifier() and chain.text not in _OWN:
+            yield [wrapped(chain, "''")]
+
+
+_MAPPINGS = frozenset({"parameters", "properties", "schema", "arguments"})
+_OWN = frozenset({"tool", "tools", "loop", "function", "messages"})
+
+
+def _incomplete(change: Change) -> bool:
+    """A tool lacks a member, and the template raised."""
+    return change.healed and any(_lacks(tool) for tool in change.request.tools or ())
+
+
+def _lacks(tool: object) -> bool:
+    function = tool.get("function", tool) if isinstance(tool, dict) else {}
+    if not function.get("description") or not function.get("parameters"):
+        return True
+    properties = function["parameters"].get("properties") or {}
+    plain = all(isinstance(spec, dict) and isinstance(spec.get("type"), str) for spec in properties.values())
+    return not plain or not all(spec.get("description") for spec in properties.values())
+
+
+def _undefined(finding: Finding, code: Code) -> Proposals:
+    """`(name or '')` where a name is set on some paths only; jinja2's filter in place of Python's function."""
+    found = _NAME.search(finding.message)
+    if found is None:
+        return
+    name = found[1]
+    uses = [chain for chain in code.chains if chain.text == name and chain.loose]
+    near = [chain for chain in uses if chain in code.near(finding.span)]
+    for chain in near:
+        if chain.whole:
+            yield [Edit(chain.start, chain.end, f"({name} | default(''))")]
+    if name == "str":
+        calls = [chain for chain in code.chains if chain.text.startswith("str(") and not chain.last]
+        yield [Edit(chain.start, chain.end, f"({chain.text[4:-1]} | string)") for chain in calls]
+
+
+def _raised(change: Change) -> bool:
+    return change.healed
+
+
+def _tools(finding: Finding, code: Code) -> Proposals:
+    """`tools is defined and …`, `(tools or [])`."""
+    if not _ABOUT_TOOLS.search(finding.message):
+        return
+    for at in _bare_tests(code):
+        yield [Edit(at, at, "tools is defined and ")]
+    every = list(_bare_tests(code))
+    if len(every) > 1:
+        yield [Edit(at, at, "tools is defined and ") for at in every]
+    for chain in code.near(finding.span):
+        if chain.text == "tools" and chain.whole and chain.loose:
+            yield [wrapped(chain, "[]")]
+
+
+# llama.cpp of what is undefined, jinja2 of none
+_ABOUT_TOOLS = re.compile(r"\btools\b|'NoneType' object is not iterable|length of value of type none")
+
+
+def _bare_tests(code: Code) -> Iterator[int]:
+    """Where `tools is not none` stands in an `if` without a test of whether tools are defined."""
+    for tag in code.tags:
+        values = [piece.value for piece in tag.pieces]
+        if tag.word not in {"if", "elif"} or "defined" in values:
+            continue
+        for at, piece in enumerate(tag.pieces):
+            if piece.value == "tools" and values[at + 1 : at + 4] == ["is", "not", "none"] and values[at - 1] != ".":
+                yield piece.start
+
+
+def _without_tools(change: Change) -> bool:
+    return not change.request.tools and (change.healed or change.joins)
+
+
+CURES = (
+    Cure("content that may be missing is guarded", ("TL301",), _null_content, _bare, steps=5),
+    Cure("a member that a tool may lack is guarded", ("TL210",), _tool_member, _incomplete, steps=5),
+    Cure("a name that may be undefined is guarded", ("TL003", "TL102", "TL113"), _undefined, _raised, steps=4),
+    Cure(
+        "tools that may be missing are guarded", ("TL001", "TL003", "TL102", "TL113", "TL210"), _tools, _without_tools
+    ),
+)
