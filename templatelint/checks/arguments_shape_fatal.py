@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from templatelint.view import View
 
 _SHAPES = ("tool-call-empty", "tool-call-text", "tool-call-first")
+_BOTH = "`arguments if arguments is string else arguments | tojson`"
 CASES = (*_SHAPES, *(f"{case_id}+wire" for case_id in _SHAPES), *(f"{case_id}+native" for case_id in _SHAPES))
 
 
@@ -46,7 +47,9 @@ def _fault(view: View, case_id: str, error: RenderError, form: str, impact: Impa
     handed, needed = ("a mapping", "a JSON string") if form == "wire" else ("a JSON string", "a mapping")
     return Fault(
         message=f"tool-call arguments given as {handed} make the template raise; it takes {needed}: {error.message}",
-        help="accept both: `arguments if arguments is string else arguments | tojson`",
+        help=f"accept both: {_BOTH}"
+        if form == "wire"
+        else f"send a mapping: Jinja cannot decode a string; or, where the template writes JSON, accept both: {_BOTH}",
         cases=(case_id,),
         cause=f"{form} {impact or ''}".rstrip(),
         span=view.span_of(error),

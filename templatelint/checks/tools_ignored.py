@@ -24,7 +24,6 @@ _OWN_NAMES = (
     "builtin_tools",
     "custom_tools",
     "functions",
-    "documents",
     "tools_json",
 )
 
@@ -112,5 +111,7 @@ def _history(view: View) -> tuple[str, bool]:
 
 
 def _own_names(view: View) -> str:
-    names = [name for name in _OWN_NAMES if name in view.template.source]
+    # names of variables, of members, and of members in quotes; prose may hold the same words
+    read = {getattr(node, field, None) for node in view.syntax.all_nodes for field in ("name", "attr", "value")}
+    names = [name for name in _OWN_NAMES if name in read]
     return f"; the template reads {' and '.join(names)} instead" if names else ""
