@@ -123,13 +123,15 @@ def drift(
     Returns:
         The findings, and why there is no verdict where there is none.
     """
+    template = model.templates[0]
+    ref = model.reference(template)
+    if not base.templates:
+        return (), (NotRun(DRIFT, ref, f"{base.ref}: the model carries no chat template"),)
     running = engines.running(asked)
     judged = frozenset(needs or ()) | frozenset(outcomes.JUDGED)
     own, replaced = (diff.Known(one.ref, outcomes.observed(one, running, judged)) for one in (model, base))
     names = [engine.name for engine in running]
     comparison = diff.compare(replaced, own, [(name, name) for name in names], judged, diff.Launches(parsers))
-    template = model.templates[0]
-    ref = model.reference(template)
     if comparison.blind:
         return (), tuple(NotRun(DRIFT, ref, f"{row.ref}: {row.why}") for row in comparison.blind)
     on = frozenset(needs) if needs is not None else ALWAYS_ON | _TOOLS

@@ -55,22 +55,20 @@ class Judged:
     whole: bool = True
 
 
-def wanted(refs: Sequence[str], config: Config, note: Callable[[str], None]) -> list[str]:
+def named(refs: Sequence[str], config: Config, note: Callable[[str], None]) -> list[str]:
     """The references, a settings file standing for the override files that it names; without any, all of these."""
-    if not refs:
-        files = [file for override in config.override for file in override.files]
-        if not config.override:
-            context = click.get_current_context()
-            raise click.MissingParameter(ctx=context, param=context.command.params[0])
-        if not files:
-            note(f"nothing to judge: no file is there that {config.path} names as an override")
-        return files
-    found: list[str] = []
+    if not refs and not config.override:
+        context = click.get_current_context()
+        raise click.MissingParameter(ctx=context, param=context.command.params[0])
+    overriding = [file for override in config.override for file in override.files]
+    found = [] if refs else overriding
     for ref in refs:
         if Path(ref).name not in (OWN_FILE, SHARED_FILE):
             found.append(ref)
         elif config.path is not None and _same(ref, config.path):
-            found += [file for override in config.override for file in override.files]
+            found += overriding
+    if not found:
+        note(f"nothing to judge: the settings name no override{' file that is there' if config.override else ''}")
     return found
 
 

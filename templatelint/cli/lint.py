@@ -107,12 +107,9 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
     config = session.config
     options = _options(flags, config)
     accepted = accepting.before(config, flags.baseline, flags.write_baseline)
-    wanted = [
-        ref
-        for ref in judging.wanted(refs, config, session.note)
-        if not config.excludes((references.is_stdin(ref) and flags.stdin_filename) or ref)
-    ]
-    if not wanted and refs:
+    named = judging.named(refs, config, session.note)
+    wanted = [ref for ref in named if not config.excludes((references.is_stdin(ref) and flags.stdin_filename) or ref)]
+    if named and not wanted:
         session.note(f"nothing to judge: {config.path} excludes every reference")
     read = references.read(
         wanted,
