@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,9 @@ from templatelint.model import SEVERITIES, Severity
 from templatelint.report import FORMATS
 
 if TYPE_CHECKING:
-    from templatelint.cli.judging import Judged
+    from templatelint.cli.accepting import Accepted
+    from templatelint.cli.fixing import Done
+    from templatelint.cli.judging import Asked, Judged
     from templatelint.cli.references import Read
     from templatelint.config import Config
     from templatelint.lint import Options
@@ -54,6 +56,9 @@ class _Flags:
     jobs: int | None
     baseline: Path | None
     write_baseline: Path | None
+    fix: bool
+    unsafe_fixes: bool
+    diff: bool
     stdin_filename: str | None
     bos_token: str | None
     eos_token: str | None
@@ -92,6 +97,13 @@ class _Flags:
     metavar="FILE",
     help="List what is found now as accepted; reasons written there are kept.",
 )
+@click.option(
+    "--fix",
+    is_flag=True,
+    help="Cure what is shown, where re-rendering proves that nothing else changes; with -, print the fixed text.",
+)
+@click.option("--unsafe-fixes", is_flag=True, help="Also make fixes that change what the author may have meant.")
+@click.option("--diff", is_flag=True, help="Print what --fix would change, and write nothing; exit 1 if anything.")
 @click.option("--stdin-filename", metavar="FILE", help="What the text on stdin is, for the REF -.")
 @token_options
 @common(FORMATS)
@@ -120,14 +132,40 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
     for row in read.unreadable:
         session.error(row.message, row.help)
     asked = judging.Asked(options, config, engines=flags.engine, needs=flags.needs)
+    fixed = _fixed(session, read, asked, accepted, flags)
+    if fixed is not None:
+        read = fixed.read
+        if fixed.result is not None and flags.diff:
+            session.write(fixed.result)
+            return NO_ANSWER if read.unreadable else FINDINGS if fixed.changed else CLEAN
     with bar("linting", quiet=session.quiet) as progress:
         judged = judging.judge(read, asked, progress)
     fail_on = flags.fail_on or config.fail_on or "error"
     counted = SEVERITIES[: max(map(SEVERITIES.index, (fail_on, _least(session, flags)))) + 1]
     report = accepting.after(judged, accepted, counted, session.note)
     code = _exit_code(report, judged.read, fail_on, exit_zero=flags.exit_zero)
-    _write(session, report, judged, flags, code)
+    if fixed is not None and fixed.result is not None:
+        session.write(fixed.result)
+    else:
+        _write(session, report, judged, flags, code)
     return code
+
+
+def _fixed(session: Session, read: Read, asked: Asked, accepted: Accepted, flags: _Flags) -> Done | None:
+    """What came of `--fix` or `--diff`; None where neither was asked for."""
+    if not (flags.fix or flags.diff):
+        if flags.unsafe_fixes:
+            raise click.UsageError("--unsafe-fixes goes with --fix or --diff")
+        return None
+    from templatelint.cli import accepting, fixing, judging
+
+    unwritten = replace(accepted, target=None)
+
+    def judged(one: Read) -> Report:
+        return accepting.after(judging.judge(one, asked, None), unwritten, (), session.note)
+
+    wanted = fixing.Wanted(flags.diff, flags.unsafe_fixes, _least(session, flags))
+    return fixing.run(session, read, asked, judged, wanted)
 
 
 def _options(flags: _Flags, config: Config) -> Options:
