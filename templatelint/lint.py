@@ -185,7 +185,9 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
             doubtful = disagreement.doubtful(observed, engine, running)
             if doubtful:
                 observed = disagreement.examined(observed, unit.model, unit.template, engine, doubtful)
-        view = View.of(engine, unit.model, unit.template, observed, adapted, parser=parsers.get(engine.name, ""))
+        parser, asked = parsers.get(engine.name, ""), frozenset(options.needs or ())
+        view = View.of(engine, unit.model, unit.template, observed, adapted, parser=parser, asked=asked)
+        views[engine.name] = view
         for card in evaluated:
             found, gaps = _apply(card, view)
             faults += [(card, engine.name, fault) for fault in found]
@@ -196,8 +198,8 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
     stance = _stance(options, running, observed)
     kept = [(card, engine, fault) for card, engine, fault in unsubsumed(faults, views) if card.id in told]
     findings = [
-        _finding(unit, card, merged, hit, _weight(card, merged, {*hit, *_lost_anyway(kept, card, merged)}, stance))
-        for card, merged, hit in _merged(kept)
+        _finding(unit, card, merged, cells, _weight(card, merged, {*cells, *_lost_anyway(kept, card, merged)}, stance))
+        for card, merged, cells in _merged(kept)
     ]
     findings.sort(key=lambda found: (SEVERITIES.index(found.severity), found.place.line, found.rule))
     return _Verdict(tuple(findings), tuple(not_run))
@@ -294,14 +296,17 @@ def _gaps(missed: Iterable[NoText]) -> list[str]:
     return [f"{why} ({', '.join(case_ids)})" for why, case_ids in cells.items()]
 
 
-def _merged(faults: Iterable[tuple[Card, str, Fault]]) -> Iterator[tuple[Card, Fault, tuple[str, ...]]]:
-    """One cause, one finding: equal causes join their engines."""
+def _merged(faults: Iterable[tuple[Card, str, Fault]]) -> Iterator[tuple[Card, Fault, Mapping[str, tuple[str, ...]]]]:
+    """One cause, one finding: equal causes join their engines, each with the cells that show it there."""
     groups: dict[tuple[str, str], list[tuple[Card, str, Fault]]] = {}
     for card, engine, fault in faults:
         groups.setdefault((card.id, fault.cause), []).append((card, engine, fault))
     for group in groups.values():
         card, _, fault = group[0]
-        yield card, fault, tuple(dict.fromkeys(engine for _, engine, _ in group))
+        cells: dict[str, tuple[str, ...]] = {}
+        for _, engine, found in group:
+            cells.setdefault(engine, found.cases)
+        yield card, fault, cells
 
 
 # ---------------------------------------------------------------------------------------- the findings
@@ -347,7 +352,8 @@ def _weight(card: Card, fault: Fault, hit: AbstractSet[str], stance: Stance) -> 
     return severity(fault.impact or card.impact, need, hit, stance)
 
 
-def _finding(unit: _Unit, card: Card, fault: Fault, hit: tuple[str, ...], weight: Severity) -> Finding:
+def _finding(unit: _Unit, card: Card, fault: Fault, cells: Mapping[str, tuple[str, ...]], weight: Severity) -> Finding:
+    """What is told of a fault; the cells are the cases by engine that show it."""
     template = unit.template
     start, end = fault.span or (0, 0)
     line, column = template.lines.line_of(start) if fault.span else (0, 0)
@@ -361,9 +367,9 @@ def _finding(unit: _Unit, card: Card, fault: Fault, hit: tuple[str, ...], weight
         template=template.name,
         place=template.origin.place(start),
         end=template.origin.place(end),
-        engines=hit,
+        engines=tuple(cells),
         needs=(fault.need or card.need,),
-        evidence=tuple((case_id, engine) for engine in hit for case_id in fault.cases),
+        evidence=tuple((case_id, engine) for engine, shown in cells.items() for case_id in shown),
         fingerprint=fingerprint(card.id, template.name, fault.cause),
         span=fault.span,
         excerpt=template.lines.excerpt(start) if fault.span else "",
@@ -388,7 +394,9 @@ def _judge_model(model: Model, options: Options) -> list[Finding]:
     stance = _stance(options, running, matrix.Matrix({}, {}, {}))
     whole = _Unit(model, Template("", "", Origin(model.ref, "")))
     return [
-        _finding(whole, card, fault, tuple(refusals), _weight(card, fault, refusals.keys(), stance))
+        _finding(
+            whole, card, fault, dict.fromkeys(refusals, fault.cases), _weight(card, fault, refusals.keys(), stance)
+        )
         for card in selected(options)
         for fault in checks.load_model_check(card.name)(model, refusals)
     ]

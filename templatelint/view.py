@@ -10,6 +10,7 @@ from templatelint.syntax import Syntax, TemplateSyntax, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from collections.abc import Set as AbstractSet
 
     from templatelint.engines import Engine
     from templatelint.engines.read_back import ReadBack
@@ -39,6 +40,7 @@ class View:
         client_form: the form in which it is fed requests.
         adapted: case id → the variant of it in which this template can be judged; cases are looked up by the plain id.
         parser: the tool-call parser that the user launches the engine with; empty where none was named.
+        asked: the needs that the user named.
         always_cued: the engine asks for the generation prompt whatever a request says; `+nogen` shows nothing there.
         missed: cells without text that a check passed over; the pipeline reports them.
         memo: what one check found out and another may use.
@@ -53,6 +55,7 @@ class View:
     adapted: Mapping[str, str] = field(default_factory=dict, repr=False)
     always_cued: bool = False
     parser: str = ""
+    asked: AbstractSet[str] = frozenset()
     missed: list[NoText] = field(default_factory=list, repr=False)
     memo: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
@@ -65,6 +68,7 @@ class View:
         adapted: Mapping[str, str],
         *,
         parser: str = "",
+        asked: AbstractSet[str] = frozenset(),
     ) -> View:
         """What that engine's cells show; see the class for the rest."""
         return View(
@@ -77,6 +81,7 @@ class View:
             adapted,
             always_cued=engine.always_cues,
             parser=parser,
+            asked=asked,
         )
 
     # ------------------------------------------------------------------------------------- the cells

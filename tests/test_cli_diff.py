@@ -123,7 +123,7 @@ def test_exit_1_is_told_with_a_break_whatever_is_needed(cli: InProcess, here: Pa
     for other in ("b.jinja", "strict.jinja", "wrong.jinja"):
         ran = cli("diff", "a.jinja", other, *TWO, "--needs", need)
         assert (ran.code == 1) == ("breaks[" in ran.out), ran.out
-        assert (ran.code == 2) == ("nothing could be compared" in ran.out) == (need == "training")
+        assert ran.code != 2
 
 
 def test_symmetric_compares_back(cli: InProcess, here: Path) -> None:
@@ -147,10 +147,30 @@ def test_work_without_end_breaks_chat(cli: InProcess, here: Path) -> None:
     assert "breaks[chat] the template takes more than it may on every request: more than" in ran.out
 
 
-def test_what_cannot_be_told_is_said(cli: InProcess, here: Path) -> None:
-    del here
-    answer = _json(cli, "a.jinja", "b.jinja", *TWO, "--needs", "training")
-    assert [row["ref"] for row in answer["not_run"]] == ["training"]
+MASKED = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+    "{% if m.role == 'assistant' %}{% generation %}{{ m.content }}<|im_end|>{% endgeneration %}"
+    "{% else %}{{ m.content }}<|im_end|>{% endif %}{{ '\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+
+
+@pytest.mark.parametrize(
+    ("other", "lost"),
+    [
+        (
+            MASKED.replace("{% generation %}", "").replace("{% endgeneration %}", ""),
+            "no `generation` block says what the assistant writes",
+        ),
+        (MASKED.replace("<|im_end|>{% endgeneration %}", "{% endgeneration %}<|im_end|>"), "follows the `generation`"),
+        (MASKED + "<|im_start|>assistant\n", "follows the last answer too"),
+    ],
+)
+def test_training_is_told_by_its_rules(cli: InProcess, here: Path, other: str, lost: str) -> None:
+    (here / "masked.jinja").write_text(MASKED)
+    (here / "other.jinja").write_text(other)
+    answer = _json(cli, "masked.jinja", "other.jinja", "--engine", "transformers", "--needs", "training")
+    assert [lost in one["message"] for one in answer["predictions"]] == [True]
 
 
 @pytest.mark.parametrize(

@@ -337,13 +337,11 @@ def _prompts(
 
 
 def _fleet(session: Session, asked: _Asked, read: Read) -> _Run:
-    from templatelint import diff, fleet, inspection, outcomes
+    from templatelint import fleet, inspection
 
-    if not outcomes.subjects(asked.needs):
-        raise TemplatelintError(f"no check tells of {', '.join(sorted(asked.needs))} yet", help="name another need")
     known = _known(session, asked)
     judged = fleet.judge(known, [engine.name for engine in asked.engines], asked.needs, _launches(session, asked.flags))
-    not_run = [*_absent(session, asked), *diff.untold(asked.needs)]
+    not_run = [*_absent(session, asked)]
     uses, remarks = inspection.uses(asked.engines), [*read.remarks()]
     unknown = Counter(model for model, _, _ in judged.unknown)
     blind = [judged.refs[model] for model, count in unknown.items() if count == len(asked.engines)]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from templatelint.replay import Replay
 
-__all__ = ("OVERRIDE", "READ_BY_PARSERS", "Comparison", "Known", "Launches", "compare", "untold", "with_traffic")
+__all__ = ("OVERRIDE", "READ_BY_PARSERS", "Comparison", "Known", "Launches", "compare", "with_traffic")
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,7 @@ class Comparison:
 
     @property
     def blind(self) -> tuple[NotRun, ...]:
-        """The models of which nothing is known on any engine, or by no request, and why; needs untold."""
-        if not outcomes.subjects(self.needs):
-            return tuple(untold(self.needs))
+        """The models of which nothing is known on any engine, or by no request, and why."""
         if self.judged == 0:
             why = "every request fails with A too" if self.failing else "no request could be judged"
             return (NotRun("messages", self.b.ref, why),)
@@ -105,13 +103,7 @@ def compare(
     order = {subject.id: at for at, subject in enumerate(outcomes.subjects(needs))}
     found.sort(key=lambda prediction: order[prediction.subject])
     gaps = (gap for at, side in enumerate((a, b)) for gap in _gaps(side, [pair[at] for pair in pairs]))
-    not_run = (*gaps, *untold(needs))
-    return Comparison(a, b, tuple(pairs), merged(found), beside, not_run, needs=frozenset(needs))
-
-
-def untold(needs: AbstractSet[str]) -> Iterator[NotRun]:
-    """The needs of which no check tells."""
-    return (NotRun("*", need, "no check tells of this need yet") for need in outcomes.untold(needs))
+    return Comparison(a, b, tuple(pairs), merged(found), beside, tuple(gaps), needs=frozenset(needs))
 
 
 def _beside(a: Side, b: Side) -> Iterator[Difference]:

@@ -21,7 +21,6 @@ from templatelint.outcomes.subjects import (
     of_rule,
     rules,
     subjects,
-    untold,
 )
 from templatelint.reading import has
 from templatelint.view import NoText
@@ -54,7 +53,6 @@ __all__ = (
     "observed",
     "of",
     "subjects",
-    "untold",
 )
 
 
@@ -148,7 +146,7 @@ def _whole(subject: Subject, view: View, case_id: str) -> int:
 def _by_rule(card: Card, view: View) -> Outcome:
     """What the first of a rule's faults says; one that informs is no loss."""
     try:
-        faults = [*checks.load(card.name).check(view)]
+        faults = [*checks.load(card.name).check(replace(view, asked=frozenset({card.need})))]
     except NoText:
         return UNKNOWN
     for fault in faults:

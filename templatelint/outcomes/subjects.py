@@ -408,12 +408,6 @@ def rules(needs: AbstractSet[str]) -> list[Card]:
     ]
 
 
-def untold(needs: AbstractSet[str]) -> list[str]:
-    """Those of the needs of which neither capabilities nor rules tell anything."""
-    told = {card.need for card in rules(needs)}
-    return [need for need in NEEDS if need in needs & _ELSEWHERE and need not in told]
-
-
 def of_rule(card: Card) -> Subject:
     """A rule as a thing to rely on: that it finds nothing."""
     case = next(iter(checks.load(card.name).CASES), "")
