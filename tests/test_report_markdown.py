@@ -120,10 +120,24 @@ def test_hundreds_of_templates_find_room() -> None:
     assert "### templatelint: 350 errors, 350 notes in 800 templates\n" in shown
     assert "| 675 more | 325 |  | 350 |\n" in shown
     assert "| 100 templates without findings | | | |\n" in shown
-    told = re.search(r"^- … and (\d+) findings more: there is no room here$", shown, re.MULTILINE)
+    told = re.search(r"^- … and (\d+) more: there is no room here$", shown, re.MULTILINE)
     assert told is not None
     assert len(re.findall(r"^- \*\*error", shown, re.MULTILINE)) + int(told[1]) == 350
     assert "<summary>350 notes</summary>" in shown
+
+
+def test_whatever_there_is_much_of_finds_room() -> None:
+    text = "|" * 700
+    setting = Setting(
+        2,
+        tuple(Unreadable(text, text, text) for _ in range(99)),
+        tuple(Remark(text, f"{number}{text}") for number in range(99)),
+    )
+    findings = [finding(ref=f"{number}{text}", message=text, help=text) for number in range(99)]
+    gaps = tuple(NotRun("TL503", f"{number}", text) for number in range(99))
+    shown = written(report(*findings, not_run=gaps), setting)
+    assert shown.count("there is no room here") == 3
+    assert "91 more remarks" in shown
 
 
 OURS = re.compile(

@@ -45,8 +45,8 @@ def written(shown: Report, setting: Setting | None = None) -> dict[str, Any]:
         for member in ("shortDescription", "fullDescription"):
             assert 0 < len(kind[member]["text"]) <= 1024, kind["id"]
         assert kind["help"]["text"]
-        assert len(kind["name"]) <= 255
     for rule in driver["rules"]:
+        assert len(rule["name"]) <= 255
         assert len(rule["properties"]["tags"]) <= 10
         assert rule["properties"]["precision"] in {"very-high", "high", "medium", "low"}
     for result in run["results"]:

@@ -13,16 +13,16 @@ from templatelint.report.summary import counted, not_run_lines
 from templatelint.report.terminal import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from templatelint.model import Finding, Report
     from templatelint.report import Setting
 
-# GitHub takes comments of 65,536 characters, entities and all, and cuts summaries at a mebibyte.
-_ROOM = 60_000
+# Characters. GitHub takes comments of 65,536, entities and all; what stands beside the findings gets a share of that.
+_ROOM, _SHARE = 60_000, 6_000
 _ROWS = 25  # templates that the table names
-_LINES = 40  # of what was not run
-_TEXT = 600  # characters of one text
+_TEXT, _REF, _GAP = 600, 120, 240  # characters of a text, of a name in the table, and of a line at the end
+_REMARKS = 8
 # What Markdown or HTML could take for markup. As entities, they are text whatever stands around them.
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~&$]")
 # What becomes a link or a notice to somebody all the same: a space of no width keeps it apart.
@@ -32,16 +32,16 @@ _BACKTICKS = re.compile("`+")
 
 def write(report: Report, setting: Setting) -> Iterator[str]:
     """The text; what is less severe than asked for, or finds no room, is folded away or counted."""
+    head = foot = ""
     if not setting.quiet:
-        yield f"### templatelint: {_verdict(report)}\n\n"
-        yield from _troubles(setting)
-        yield from _table(report)
+        head = f"### templatelint: {_verdict(report)}\n\n" + "".join((*_troubles(setting), *_table(report)))
+        foot = "".join(_foot(report, setting))
+    yield head
     if setting.statistics:
         yield from _statistics(report, setting)
     else:
-        yield from _findings(report, setting)
-    if not setting.quiet:
-        yield from _foot(report, setting)
+        yield from _findings(report, setting, _ROOM - len(head) - len(foot))
+    yield foot
 
 
 def _verdict(report: Report) -> str:
@@ -53,10 +53,12 @@ def _verdict(report: Report) -> str:
 
 
 def _troubles(setting: Setting) -> Iterator[str]:
-    for row in setting.unreadable:
-        cure = f" ({_prose(row.help)})" if row.help else ""
-        yield f"- **not read**: {_prose(row.message)}{cure}\n"
-    if setting.unreadable:
+    lines = [
+        f"- **not read**: {_prose(row.message)}{f' ({_prose(row.help)})' if row.help else ''}\n"
+        for row in setting.unreadable
+    ]
+    if lines:
+        yield from _first(lines, _SHARE)
         yield "\n"
 
 
@@ -74,7 +76,8 @@ def _table(report: Report) -> Iterator[str]:
     ranked = sorted(rows.items(), key=lambda row: [-count for count in row[1]])
     yield f"| template | {' | '.join(f'{severity}s' for severity in SEVERITIES)} |\n|---|{'--:|' * len(SEVERITIES)}\n"
     for ref, counts in ranked[:_ROWS]:
-        yield f"| {_code_in_table(ref)} | {' | '.join(str(count or '') for count in counts)} |\n"
+        name = _inert(visible(_cut(ref, _REF)))
+        yield f"| <code>{name}</code> | {' | '.join(str(count or '') for count in counts)} |\n"
     if rest := ranked[_ROWS:]:
         totals = [sum(counts[at] for _, counts in rest) for at in range(len(SEVERITIES))]
         yield f"| {len(rest)} more | {' | '.join(str(count or '') for count in totals)} |\n"
@@ -95,41 +98,37 @@ def _statistics(report: Report, setting: Setting) -> Iterator[str]:
 # ------------------------------------------------------------------------------------------- the findings
 
 
-def _findings(report: Report, setting: Setting) -> Iterator[str]:
+def _findings(report: Report, setting: Setting, room: int) -> Iterator[str]:
     ordered = sorted(report.findings, key=lambda finding: SEVERITIES.index(finding.severity))
-    room = _ROOM
-    shown = [finding for finding in ordered if setting.shows(finding.severity)]
-    items, room = _fitting(shown, room, setting)
-    yield from items
-    yield from _rest(len(shown) - len(items))
+    shown = [_item(finding, setting) for finding in ordered if setting.shows(finding.severity)]
+    told = [*_first(shown, room)]
+    yield from told
+    if told:
+        yield "\n"
     folded = [finding for finding in ordered if not setting.shows(finding.severity)]
     if not folded or setting.quiet:
-        yield "\n" if items else ""
         return
-    below, _ = _fitting(folded, room, setting)
-    counts = [counted(sum(one.severity == severity for one in folded), severity) for severity in SEVERITIES[1:]]
-    named = ", ".join(text for text in counts if not text.startswith("0 "))
-    yield f"\n<details><summary>{named}</summary>\n\n"
-    yield from below
-    yield from _rest(len(folded) - len(below))
-    yield "\n</details>\n\n"
+    counts = [(severity, sum(one.severity == severity for one in folded)) for severity in SEVERITIES]
+    named = ", ".join(counted(count, severity) for severity, count in counts if count)
+    items = (_item(finding, setting) for finding in folded)
+    yield from _folded(named, _first([*items], room - sum(map(len, told))))
+    yield "\n"
 
 
-def _rest(count: int) -> Iterator[str]:
-    if count:
-        yield f"- … and {counted(count, 'finding')} more: there is no room here\n"
+def _folded(summary: str, lines: Iterable[str]) -> Iterator[str]:
+    yield f"<details><summary>{summary}</summary>\n\n"
+    yield from lines
+    yield "\n</details>\n"
 
 
-def _fitting(findings: Iterable[Finding], room: int, setting: Setting) -> tuple[list[str], int]:
-    """The items of the first findings, as many as there is room for, and what room they leave."""
-    items = []
-    for finding in findings:
-        item = _item(finding, setting)
-        if len(item) > room:
-            break
+def _first(items: Sequence[str], room: int) -> Iterator[str]:
+    """As many of the items as there is room for, and how many there are besides."""
+    for number, item in enumerate(items):
         room -= len(item)
-        items.append(item)
-    return items, room
+        if room < 0:
+            yield f"- … and {len(items) - number} more: there is no room here\n"
+            return
+        yield item
 
 
 def _item(finding: Finding, setting: Setting) -> str:
@@ -158,22 +157,24 @@ def _foot(report: Report, setting: Setting) -> Iterator[str]:
         parts.append(f"engines: {', '.join(f'{use.name} {use.version}'.strip() for use in report.engines)}")
     if report.suppressed:
         parts.append(f"{len(report.suppressed)} suppressed")
-    parts += dict.fromkeys(remark.text for remark in setting.remarks)
-    yield f"{' · '.join(map(_prose, parts))}\n" if parts else ""
+    remarks = dict.fromkeys(remark.text for remark in setting.remarks)
+    parts += [*remarks][:_REMARKS]
+    parts += [f"{len(remarks) - _REMARKS} more remarks"] if len(remarks) > _REMARKS else []
+    if parts:
+        yield f"{' · '.join(_prose(part, _GAP) for part in parts)}\n"
     gaps = [line.strip().removeprefix("not run: ") for line in not_run_lines(report)]
     if gaps:
-        yield f"\n<details><summary>{counted(len(gaps), 'gap')}: checks and engines that did not run</summary>\n\n"
-        yield from (f"- {_prose(line)}\n" for line in gaps[:_LINES])
-        yield f"- … and {len(gaps) - _LINES} more\n" if len(gaps) > _LINES else ""
-        yield "\n</details>\n"
+        lines = [f"- {_prose(line, _GAP)}\n" for line in gaps]
+        yield "\n"
+        yield from _folded(f"{counted(len(gaps), 'gap')}: checks and engines that did not run", _first(lines, _SHARE))
 
 
 # ----------------------------------------------------------------------------------------------- the texts
 
 
-def _prose(text: str) -> str:
+def _prose(text: str, room: int = _TEXT) -> str:
     """One line of text as it is, except that what our messages put between backticks is code."""
-    parts = visible(_cut(text)).split("`")
+    parts = visible(_cut(text, room)).split("`")
     if len(parts) % 2 == 0:  # one is open: it is no mark of ours
         return _inert("`".join(parts))
     return "".join(f"<code>{_inert(part)}</code>" if at % 2 else _inert(part) for at, part in enumerate(parts))
@@ -193,9 +194,5 @@ def _code(text: str) -> str:
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
-def _code_in_table(text: str) -> str:
-    return f"<code>{_inert(visible(_cut(text)))}</code>"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _TEXT else f"{text[:_TEXT]}…"
+def _cut(text: str, room: int = _TEXT) -> str:
+    return text if len(text) <= room else f"{text[:room]}…"

@@ -268,7 +268,7 @@ def _not_run(rows: Iterable[NotRun], index: Mapping[str, int], root: PurePath | 
 
 def _notification_kind(name: str, text: str) -> dict[str, Any]:
     said = {"text": text}
-    return {"id": name, "name": name, "shortDescription": said, "fullDescription": said, "help": said}
+    return {"id": name, "shortDescription": said, "fullDescription": said, "help": said}
 
 
 def _notification(name: str, level: Severity, text: str, ref: str, root: PurePath | None) -> dict[str, Any]:
