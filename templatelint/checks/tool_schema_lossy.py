@@ -21,6 +21,7 @@ _REQUIRED = "the list of required parameters"
 # What a definition consists of, and the mark that is in the prompt if that is. What is within a part that is lost is
 # lost with it.
 _PARTS = {
+    "the tool's name": "name",
     "the tool's description": "description",
     "the parameters": "parameter",
     "their descriptions": "parameter.description",
@@ -41,7 +42,7 @@ _PARTS = {
 def check(view: View) -> Iterator[Fault]:
     """Follow every part of a rich definition; see whether it matters to the prompt what is required."""
     case, prompt = view.case(_RICH), view.prompt(_RICH)
-    if not has(prompt, case, f"{_TOOL}.name"):
+    if not any(has(prompt, case, f"{_TOOL}.{mark}") for mark in ("name", "parameter")):
         return
     missing = {mark for mark in _PARTS.values() if not has(prompt, case, f"{_TOOL}.{mark}")}
     lost = [part for part, mark in _PARTS.items() if mark in missing and _outer(mark) not in missing]
@@ -58,11 +59,11 @@ def check(view: View) -> Iterator[Fault]:
 
 
 def _outer(mark: str) -> str:
-    """The mark of what this one is within; parameters hold all but the tool's own description."""
+    """The mark of what this one is within; parameters hold all but the tool's own name and description."""
     outer = mark.rpartition(".")[0]
     if outer in _PARTS.values():
         return outer
-    return "" if mark in {"description", "parameter"} else "parameter"
+    return "" if mark in {"name", "description", "parameter"} else "parameter"
 
 
 def _listed(parts: list[str]) -> str:

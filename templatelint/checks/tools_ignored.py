@@ -26,6 +26,8 @@ _OWN_NAMES = (
     "functions",
     "tools_json",
 )
+# what stands in a prompt only where the tool is offered
+_PARTS = ("description", "parameter", "parameter.description")
 
 
 def check(view: View) -> Iterator[Fault]:
@@ -69,12 +71,12 @@ def check(view: View) -> Iterator[Fault]:
 
 
 def _missing(case: Case, prompt: str) -> list[str]:
-    """Tools of which neither name nor description arrived."""
+    """Tools of which neither name nor description nor a parameter arrived."""
     numbers = [name.split(".")[1] for name in case.marks if name.startswith("tools.") and name.endswith(".name")]
     return [
         number
         for number in numbers
-        if not has(prompt, case, f"tools.{number}.description")
+        if not any(has(prompt, case, mark) for part in _PARTS if (mark := f"tools.{number}.{part}") in case.marks)
         # a name that the history calls stands in the prompt without being offered
         and (_called(case, number) or not has(prompt, case, f"tools.{number}.name"))
     ]
