@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from jinja2 import nodes
 
 from templatelint import call_syntax
-from templatelint.reading import has, stretch
+from templatelint.reading import THOUGHT, has, stretch
 from templatelint.view import NoText
 
 if TYPE_CHECKING:
@@ -48,14 +48,15 @@ PRESERVING: Mapping[str, str] = {
     "clear_thinking": "false",
     "truncate_history_thinking": "false",
     "drop_thinking": "false",
+    "interleaved_thinking": "true",
     "add_thoughts": "true",
 }
 # engines that hand a message's members on as the client sent them
 VERBATIM = frozenset({"transformers", "transformers.js", "llama-cpp-python"})
 # engines that hand no thoughts of earlier turns on, whatever the template reads, or of which that is not known
-_DROPPING = frozenset({"ollama", "tgi", "lmstudio"})
+DROPPING = frozenset({"ollama", "tgi", "lmstudio"})
 # engine → the members in which a template finds thoughts that came as `reasoning_content`
-_GIVEN: Mapping[str, tuple[str, ...]] = {
+GIVEN: Mapping[str, tuple[str, ...]] = {
     "transformers": ("reasoning_content", "thinking"),
     "mlx-lm": ("reasoning_content", "thinking"),
     "vllm": ("reasoning_content", "reasoning"),
@@ -76,8 +77,18 @@ def concerned(source: str) -> bool:
 
 
 def marks(view: View) -> ReasoningMarks | None:
-    """The marks around thoughts, as the engine's cells show them; None where none do."""
-    return call_syntax.of(view).reasoning
+    """The marks around thoughts, as the engine's cells show them, be it where a switch is set; None where none do."""
+    found = call_syntax.of(view).reasoning
+    return found if found is not None else _switched_marks(view)
+
+
+def _switched_marks(view: View) -> ReasoningMarks | None:
+    for case_id in switch_cells(view.template.source):
+        text = tail(view, case_id) if view.renders(case_id) else ""
+        for start, end in THOUGHT:
+            if start in text:
+                return call_syntax.ReasoningMarks(start, end)
+    return None
 
 
 def tail(view: View, case_id: str = _BASIC) -> str:
@@ -121,12 +132,17 @@ def given(view: View) -> tuple[str, ...]:
         NoText: nothing but a template is known of the model, and the engine reads none of models with such templates.
     """
     name = family(view.engine)
-    if name in _DROPPING:
+    if name in DROPPING:
         return ()
     for sign, code in _OWN_CODE.get(name, {}).items():
         if sign in view.template.source and not view.model.metadata:
             raise NoText(HISTORY, f"{name} writes the prompts of most models with such a template with {code}")
-    return _GIVEN.get(view.engine, ("reasoning_content",))
+    return GIVEN.get(view.engine, ("reasoning_content",))
+
+
+def evidence(view: View, *case_ids: str) -> tuple[str, ...]:
+    """The ids of the cells that were looked at for these cases."""
+    return tuple(view.case(case_id).id for case_id in case_ids)
 
 
 def shown(view: View, case_id: str) -> list[str]:
@@ -160,7 +176,7 @@ def switches_in(source: str) -> Iterator[tuple[str, str, str]]:
 
 
 def named(view: View, names: Iterable[str]) -> list[str]:
-    """Those of the names that the template looks up as a variable, in their order."""
+    """Those of the names that the template looks up as a variable, and does not set whatever a request says."""
     looked_up = _variables(view.syntax)
     return [name for name in names if name in looked_up]
 
@@ -172,7 +188,17 @@ def preserving(view: View) -> str:
 
 @lru_cache(maxsize=4)
 def _variables(syntax: Syntax) -> frozenset[str]:
-    return frozenset(node.name for node in syntax.all_nodes if isinstance(node, nodes.Name) and node.ctx == "load")
+    read = {node.name for node in syntax.all_nodes if isinstance(node, nodes.Name) and node.ctx == "load"}
+    return frozenset(read.difference(set_anyway(syntax)))
+
+
+def set_anyway(syntax: Syntax) -> Iterator[str]:
+    """The variables to which the template gives a value of its own in any case."""
+    for node in syntax.root.body:
+        if isinstance(node, nodes.Assign) and isinstance(node.target, nodes.Name):
+            name = node.target.name
+            if all(used.name != name for used in node.node.find_all(nodes.Name)):
+                yield name
 
 
 # --------------------------------------------------------------------------------------------- the fields

@@ -12,6 +12,7 @@ from templatelint.checks._reasoning import (
     VERBATIM,
     closed,
     concerned,
+    evidence,
     family,
     fields_read,
     given,
@@ -54,7 +55,7 @@ def check(view: View) -> Iterator[Fault]:
             f" the prompt, what stands between {found.start} and {found.end} in the content does",
             help="put reasoning back into the content before sending the history, or print"
             " `message.reasoning_content` between the tags",
-            cases=(HISTORY, _INLINE),
+            cases=evidence(view, HISTORY, _INLINE),
             cause="none",
             span=view.mention(found.start, "content"),
             impact="degrades",
@@ -78,7 +79,7 @@ def _other_name(view: View, read: Sequence[str]) -> Fault:
         return Fault(
             message=f"reasoning is read from {where} alone",
             help=f"send it as {where}, not as `reasoning_content`",
-            cases=(HISTORY,),
+            cases=evidence(view, HISTORY),
             cause=f"verbatim {where}",
             span=span,
             impact="informs",
@@ -90,7 +91,7 @@ def _other_name(view: View, read: Sequence[str]) -> Fault:
         message=f"reasoning that a client sends back never reaches the prompt: the template reads it from {where},"
         " and is given `reasoning_content`",
         help=f"print `message.reasoning_content` where {instead}: no flag or request renames it{also}",
-        cases=(HISTORY,),
+        cases=evidence(view, HISTORY),
         cause=where,
         span=span,
         total=False,

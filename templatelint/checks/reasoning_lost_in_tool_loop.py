@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from templatelint.checks._reasoning import (
+    HISTORY,
     LOOP,
     SHOWING,
     SHOWING_CALLS,
     VERBATIM,
     asked_for,
     concerned,
+    evidence,
     family,
     fields_read,
     given,
@@ -31,14 +33,22 @@ if TYPE_CHECKING:
     from templatelint.view import View
 
 CASES, CALL_CASES = SHOWING, SHOWING_CALLS
+_EFFORT = "reasoning_effort"
 _BOTH = ["reasoning.1", "reasoning.2"]
 
 
 def cases_for(source: str) -> Iterator[str]:
     """The loop with thinking on, for templates that have it off unless told."""
     if concerned(source):
-        yield from (switch_cell(name, on, LOOP) for name, on, _ in switches_in(source))
+        yield from _thinking(source)
         yield from switch_cells(source)
+
+
+def _thinking(source: str) -> Iterator[str]:
+    """The loop with thinking on, by each switch that the template may read."""
+    yield from (switch_cell(name, on, LOOP) for name, on, _ in switches_in(source))
+    if _EFFORT in source:
+        yield f'{LOOP}+{_EFFORT}="high"'
 
 
 def check(view: View) -> Iterator[Fault]:
@@ -55,24 +65,24 @@ def check(view: View) -> Iterator[Fault]:
         return
     if elsewhere and family(view.engine) in VERBATIM:
         return  # who calls the renderer can put it where the template looks
-    tried = [LOOP, *(switch_cell(name, on, LOOP) for name, on, _ in switches_in(source))]
-    best = max((shown(view, case_id) for case_id in tried), key=len)
+    best = max((shown(view, case_id) for case_id in (LOOP, *_thinking(source))), key=len)
     if best != _BOTH:
-        yield _fault(view, best, read)
+        yield _fault(view, best, read, elsewhere=elsewhere)
 
 
-def _fault(view: View, arrived: Sequence[str], read: Sequence[str]) -> Fault:
-    kept = preserving(view)
-    without = "" if arrived or read else "; the template reads no field of reasoning"
+def _fault(view: View, arrived: Sequence[str], read: Sequence[str], *, elsewhere: bool) -> Fault:
+    kept = "" if elsewhere else preserving(view)
+    without = "" if arrived or read or elsewhere else "; the template reads no field of reasoning"
+    printed = elsewhere or arrived or shown(view, HISTORY)
     what = "of the earlier turns of a running tool loop" if arrived else "of a running tool loop"
     return Fault(
         message=f"reasoning {what} is not in the prompt of its next turn{without}",
         help=f"send `chat_template_kwargs: {{{kept}}}`"
         if kept
         else "print the reasoning of every assistant turn behind the last user message",
-        cases=(LOOP,),
+        cases=evidence(view, LOOP),
         cause="earlier" if arrived else "all",
         span=view.mention("reasoning_content", "</think>", "messages"),
         # models that think on demand, and have no place for it in the history, think in plain chat alone
-        impact=None if read or not asked_for(view) else "informs",
+        impact=None if printed or not asked_for(view) else "informs",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from templatelint.checks._reasoning import SHOWING, SHOWING_CALLS, concerned, marks, tail
+from templatelint.checks._reasoning import SHOWING, SHOWING_CALLS, concerned, evidence, marks, switch_cells, tail
 from templatelint.model import Fault
 from templatelint.reading import common, shortened, stretch
 
@@ -21,7 +21,7 @@ CASES, CALL_CASES = (*SHOWING, _BARE), SHOWING_CALLS
 
 def cases_for(source: str) -> tuple[str, ...]:
     """What a template of that text is tried with."""
-    return (_INLINE, _TWICE) if concerned(source) and _START in source else ()
+    return (_INLINE, _TWICE, *switch_cells(source)) if concerned(source) and _START in source else ()
 
 
 def check(view: View) -> Iterator[Fault]:
@@ -34,13 +34,13 @@ def check(view: View) -> Iterator[Fault]:
     whose = (
         f"an answer with {_START} in its content gets a second think block"
         if _INLINE in blocks
-        else f"an answer with its reasoning in the field and, between {_START} and {_END}, in the content gets it twice"
+        else f"an answer with its reasoning in the field and, behind {_START}, in the content gets two think blocks"
     )
     yield Fault(
         message=f"{whose}: {shortened(next(iter(blocks.values())))!r}",
         help=f"cut the content behind {_END} before printing it, as in `content.split('{_END}')[-1]`,"
         " or send reasoning in the field alone",
-        cases=tuple(blocks),
+        cases=evidence(view, *blocks),
         cause="doubled",
         span=view.mention(_START),
     )

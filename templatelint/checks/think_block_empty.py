@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from templatelint.checks._reasoning import HISTORY, concerned, given, preserving, shown
+from templatelint.checks._reasoning import HISTORY, concerned, evidence, given, preserving, shown
 from templatelint.model import Fault
 from templatelint.reading import THOUGHT, stretch
 from templatelint.view import NoText
@@ -45,7 +45,7 @@ def check(view: View) -> Iterator[Fault]:
         help="print the block where there is reasoning: the prompt differs from what the model wrote, and what"
         " a server has cached behind the block is lost"
         + (f"; `chat_template_kwargs: {{{kept}}}` keeps reasoning" if kept and instead else ""),
-        cases=tuple(found),
+        cases=evidence(view, *found),
         cause="empty",
         span=view.mention(*(start for start, _ in THOUGHT if block.startswith(start))),
     )

@@ -9,6 +9,7 @@ from templatelint.checks._reasoning import (
     SHOWING,
     SHOWING_CALLS,
     concerned,
+    evidence,
     family,
     named,
     switch_cells,
@@ -75,7 +76,7 @@ def _opened(view: View, start: str, end: str) -> Fault:
     return Fault(
         message=f"the generation prompt ends inside a think block: replies have {end} and no {start}",
         help=f"{flags}who reads the text itself puts {start} before it",
-        cases=(_BASIC,),
+        cases=evidence(view, _BASIC),
         cause="opened",
         span=view.mention(start),
     )
@@ -86,7 +87,7 @@ def _closed(view: View, start: str, end: str) -> Fault:
     return Fault(
         message=f"the generation prompt ends with a closed think block: replies come without {start} and {end}",
         help=f"{flags}a parser that expects thoughts would take the answer for them" if flags else "expect no thoughts",
-        cases=(_BASIC,),
+        cases=evidence(view, _BASIC),
         cause="closed",
         span=view.mention(start),
     )
@@ -97,7 +98,7 @@ def _stays(view: View, start: str, end: str) -> Fault:
         message=f"the generation prompt ends inside a think block, and {view.engine} finds no thoughts in the template:"
         f" they stay in the content of replies, with {end}",
         help=f"print `message.reasoning_content` between {start} and {end} in the history: that is where it looks",
-        cases=(_BASIC,),
+        cases=evidence(view, _BASIC),
         cause="not split",
         span=view.mention(start),
         impact="degrades",

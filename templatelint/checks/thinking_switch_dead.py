@@ -8,9 +8,11 @@ from templatelint.checks._reasoning import (
     SHOWING,
     SHOWING_CALLS,
     concerned,
+    evidence,
     family,
     marks,
     named,
+    set_anyway,
     switch_cell,
     switch_cells,
     switches_in,
@@ -65,8 +67,13 @@ def check(view: View) -> Iterator[Fault]:
     elif _changes(view, _EFFORTS, usual):
         yield _fault(view, _ENABLE, f"how long the model thinks depends on `{_EFFORT}`", _EFFORT)
     elif marks(view) is not None:
-        says = "it has the name for something else" if named(view, (_ENABLE,)) else "the template reads no switch"
-        yield _fault(view, _ENABLE, says, "")
+        yield _fault(view, _ENABLE, _why(view), "")
+
+
+def _why(view: View) -> str:
+    if _ENABLE in set_anyway(view.syntax):
+        return f"the template sets `{_ENABLE}` itself"
+    return f"the template reads `{_ENABLE}` elsewhere" if named(view, (_ENABLE,)) else "the template reads no switch"
 
 
 def _changes(view: View, case_ids: tuple[str, ...], usual: str) -> bool:
@@ -75,11 +82,11 @@ def _changes(view: View, case_ids: tuple[str, ...], usual: str) -> bool:
 
 
 def _fault(view: View, dead: str, says: str, live: str) -> Fault:
-    cells = (_OFF, _ON) if dead == _ENABLE else (_BASIC, _OFF)
+    cells = (_OFF, _ON) if dead == _ENABLE else (_BASIC, _OFF)  # what the text has not the name of cannot change it
     return Fault(
         message=f"{says}: `{dead}` changes nothing in plain chat",
         help=f"set `{live}` in `chat_template_kwargs`" if live else "expect the model to think as it was trained to",
-        cases=cells,
+        cases=evidence(view, *cells),
         cause=f"{dead} {live}",
         span=view.mention(live or "<think>"),
     )
