@@ -84,7 +84,7 @@ def marks(view: View) -> ReasoningMarks | None:
 
 def _switched_marks(view: View) -> ReasoningMarks | None:
     for case_id in switch_cells(view.template.source):
-        text = tail(view, case_id) if view.renders(case_id) else ""
+        text = (_behind_user(view, case_id) if view.renders(case_id) else None) or ""
         for start, end in THOUGHT:
             if start in text:
                 return call_syntax.ReasoningMarks(start, end)
@@ -97,11 +97,15 @@ def tail(view: View, case_id: str = _BASIC) -> str:
     Raises:
         NoText: there is no prompt, or not that text in it.
     """
+    if (text := _behind_user(view, case_id)) is None:
+        raise NoText(case_id, "the user's text is not in the prompt")
+    return text
+
+
+def _behind_user(view: View, case_id: str) -> str | None:
     prompt = view.prompt(case_id)
     user = stretch(prompt, view.case(case_id), "user.1")
-    if user is None:
-        raise NoText(case_id, "the user's text is not in the prompt")
-    return prompt[user.end :]
+    return None if user is None else prompt[user.end :]
 
 
 def closed(view: View) -> bool:
