@@ -314,3 +314,53 @@ def test_the_command_to_see_a_finding_repeats_the_tokens(cli: InProcess, pipelin
         "see it: templatelint render m.jinja --case tools-offer --engine transformers --eos-token '<|e nd|>'\n"
         in ran.out
     )
+
+
+# ------------------------------------------------------------------------------------------ what is accepted
+
+_IGNORED = "{#- templatelint: ignore[TL101, TL201] our gateway -#}\n{%- for" + DEAF.removeprefix("{% for")
+_ACCEPTING = "[per-file-ignores]\n'deaf*' = { rules = ['TL101', 'TL201'], reason = 'our gateway' }"
+_BREAKING = ("lint", "deaf.jinja", "--needs", "tools,system", "--engine", "transformers")
+
+
+@pytest.mark.parametrize(
+    ("template", "settings", "kind"), [(_IGNORED, "", "comment"), (DEAF, _ACCEPTING, "per-file"), (DEAF, "", "")]
+)
+def test_findings_that_are_accepted_are_counted_and_decide_nothing(
+    cli: InProcess, folder: Path, template: str, settings: str, kind: str
+) -> None:
+    (folder / "deaf.jinja").write_text(template)
+    (folder / "templatelint.toml").write_text(settings)
+    ran = cli(*_BREAKING)
+    assert (ran.code, " · 2 suppressed" in ran.out) == ((0, True) if kind else (1, False))
+    body = json.loads(cli(*_BREAKING, "--output-format", "json").out)
+    told = [(row["rule"], row["suppression"]["kind"], row["suppression"]["reason"]) for row in body["suppressed"]]
+    assert sorted(told) == ([(rule, kind, "our gateway") for rule in ("TL101", "TL201")] if kind else [])
+    assert body["summary"]["error"] == (0 if kind else 2)
+
+
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [
+        ("", 0),
+        ("--fail-on warning", 1),
+        ("--fail-on warning --exit-zero", 0),
+        ("--fail-on warning --ignore TL010", 0),
+        ("--fail-on warning --ignore TL101", 0),
+        ("--fail-on warning --select TL010,TL001,TL101,TL102,TL113", 1),
+        # on one engine of four, nothing can be said of what it is for
+        ("--fail-on warning --engine vllm", 0),
+    ],
+)
+def test_a_suppression_without_need_is_a_finding_as_others(cli: InProcess, folder: Path, flags: str, code: int) -> None:
+    unneeded = "{#- templatelint: ignore[TL101] our gateway -#}\n" + CHATML
+    (folder / "chat_template.jinja").write_text(unneeded)
+    assert cli("lint", "chat_template.jinja", *flags.split()).code == code
+
+
+def test_json_files_are_not_believed(cli: InProcess, folder: Path) -> None:
+    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": _IGNORED}))
+    flags = ("--engine", "transformers", "--needs", "tools,system", "--output-format", "json")
+    body = json.loads(cli("lint", "tokenizer_config.json", *flags).out)
+    assert body["suppressed"] == []
+    assert {("TL101", "error"), ("TL011", "note")} <= {(row["rule"], row["severity"]) for row in body["findings"]}

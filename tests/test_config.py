@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from templatelint import config
+from templatelint import cards, config
 from templatelint.errors import TemplatelintError
+from templatelint.overrides import Override
+from templatelint.suppress.per_file import PerFileIgnore
 
 FULL = """
 engine = ["transformers"]
@@ -23,6 +25,21 @@ output-format = "concise"
 exclude = ["third_party"]
 bos-token = "<|begin|>"
 eos-token = "<|end|>"
+baseline = "ci/accepted.json"
+
+[per-file-ignores]
+"legacy/*.jinja" = { rules = ["TL201", "tools-ignored"], reason = "no tools there" }
+"vendor" = [{ rules = ["TL8"], reason = "read by hand" }, { rules = ["TL004"], reason = "one engine" }]
+
+[[override]]
+file = "ops/qwen.jinja"
+model = "models/qwen"
+engines = ["vllm", "llama.cpp"]
+needs = ["tools"]
+
+[[override]]
+file = "ops/*.jinja"
+model = "owner/name"
 """
 
 
@@ -48,7 +65,87 @@ def test_every_key(folder: Path) -> None:
         exclude=("third_party",),
         bos_token="<|begin|>",  # noqa: S106 (a token of a vocabulary)
         eos_token="<|end|>",  # noqa: S106 (the same)
+        baseline="ci/accepted.json",
+        per_file_ignores=(
+            _ignore(folder, "legacy/*.jinja", "no tools there", ("TL201", "tools-ignored")),
+            _ignore(folder, "vendor", "read by hand", ("TL8",)),
+            _ignore(folder, "vendor", "one engine", ("TL004",)),
+        ),
+        override=(
+            Override("ops/qwen.jinja", "models/qwen", ("vllm", "llama.cpp"), ("tools",), "templatelint.toml", folder),
+            Override("ops/*.jinja", "owner/name", None, None, "templatelint.toml", folder),
+        ),
     )
+
+
+def _ignore(folder: Path, pattern: str, reason: str, words: tuple[str, ...]) -> PerFileIgnore:
+    rules = tuple((word, cards.select(word)) for word in words)
+    return PerFileIgnore(pattern, rules, reason, "templatelint.toml", folder, FULL)
+
+
+def test_a_baseline_is_seen_from_the_settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "templatelint.toml").write_text('baseline = "ci/b.json"')
+    assert config.find(folder).baseline_path == str(Path("ci", "b.json"))
+    (folder / "below").mkdir()
+    monkeypatch.chdir(folder / "below")
+    assert config.find(folder / "below").baseline_path == str(folder / "ci" / "b.json")
+    assert config.Config().baseline_path is None
+
+
+_IGNORES = 'per-file-ignores of "a"'
+_WANTED = "{ rules = ['TL201'], reason = 'r' }"
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "cure"),
+    [
+        ("per-file-ignores = []", '"per-file-ignores" is a list, not a table', "write [per-file-ignores] and"),
+        ('per-file-ignores.a = ["TL201"]', f"{_IGNORES} is a string, not a table", "write [per-file-ignores] and"),
+        ("per-file-ignores.a = []", f"{_IGNORES} is a list, not a table", "write [per-file-ignores] and"),
+        ("per-file-ignores.a.rules = ['TL201']", f'{_IGNORES} has no "reason"', ""),
+        ("per-file-ignores.a = { rules = ['TL201'], reason = ' ' }", f'{_IGNORES} has no "reason"', ""),
+        ("per-file-ignores.a = { rules = [], reason = 'r' }", f'{_IGNORES} has no "rules"', ""),
+        ("per-file-ignores.a = { rules = 'TL201', reason = 'r' }", '"rules" is a string, not a list of strings', ""),
+        ("per-file-ignores.a = { rules = ['TL20l'], reason = 'r' }", 'unknown rule "TL20l"', "did you mean TL210?"),
+        ("per-file-ignores.a = { rule = ['TL201'] }", f'{_IGNORES}: unknown key "rule"', "did you mean rules?"),
+        (f"per-file-ignores.a = [{_WANTED}, 1]", f"{_IGNORES} is a whole number, not a table", ""),
+        ("[override]\nfile = 'a'", '"override" is a table, not a list of tables', "write [[override]] with file"),
+        ("override = [1]", '"override" is a list with something else than tables, not a list of tables', ""),
+        ("[[override]]\nfile = 'a'", 'override 1 has no "model"', ""),
+        ("[[override]]\nfile = ''\nmodel = 'm'", 'override 1 has no "file"', ""),
+        ("[[override]]\nfile = 'a'\nmodel = 1", '"model" is a whole number, not a path', ""),
+        (
+            "[[override]]\nfile = 'a'\nmodel = 'm'\n[[override]]\nfiles = 'a'",
+            'override 2: unknown key "files"',
+            "did you mean file?",
+        ),
+        (
+            "[[override]]\nfile = 'a'\nmodel = 'm'\nengines = ['vlm']",
+            '"engines": unknown engine "vlm"',
+            "did you mean vllm?",
+        ),
+        (
+            "[[override]]\nfile = 'a'\nmodel = 'm'\nneeds = ['tool']",
+            '"needs": unknown need "tool"',
+            "did you mean tools",
+        ),
+        ('baseline = ""', '"baseline" is a string, not a path', ""),
+        ("baseline = []", '"baseline" is a list, not a path', ""),
+    ],
+)
+def test_what_is_wrong_in_a_table_is_named_with_it(folder: Path, text: str, message: str, cure: str) -> None:
+    (folder / "templatelint.toml").write_text(text)
+    with pytest.raises(TemplatelintError) as caught:
+        config.find(folder)
+    assert caught.value.message.startswith(f"templatelint.toml: {message}")
+    assert (caught.value.help or "").startswith(cure)
+
+
+def test_the_example_fits_the_file(folder: Path) -> None:
+    (folder / "pyproject.toml").write_text("[tool.templatelint]\nper-file-ignores = 1\n")
+    with pytest.raises(TemplatelintError) as caught:
+        config.find(folder)
+    assert (caught.value.help or "").startswith("write [tool.templatelint.per-file-ignores] and ")
 
 
 def test_no_file_is_an_empty_config(folder: Path) -> None:

@@ -44,6 +44,11 @@ BAD = "{% for message in messages %}{{ message.content }"
         ("templatelint", "tokenizer_config.json", True),
         ("templatelint", "model/chat_template.json", True),
         ("templatelint", "model/processor_config.json", True),
+        # what the settings name as overrides is judged again when they change
+        ("templatelint", "templatelint.toml", True),
+        ("templatelint", "pyproject.toml", True),
+        ("templatelint", "packages/a/pyproject.toml", False),
+        ("templatelint", "my-templatelint.toml", False),
         ("templatelint", "templates/index.jinja", False),
         ("templatelint", "app/templates/email/welcome.j2", False),
         ("templatelint", "templates/chatter/a.j2", False),
@@ -175,6 +180,26 @@ def test_a_config_without_a_template_anywhere_fails(project: Project) -> None:
     ran = project.pre_commit("templatelint", lone)
     assert ran.returncode == 1
     assert re.search(r"^error\[TL601\] template-missing: ", ran.stdout, re.MULTILINE)
+
+
+def test_settings_that_name_overrides_have_them_judged(project: Project) -> None:
+    override = project.write("ops/qwen.jinja", BAD)
+    entry = f'[[override]]\nfile = "{override}"\nmodel = "owner/name"\nengines = ["transformers"]\n'
+    settings = project.write("templatelint.toml", entry)
+    try:
+        ran = project.pre_commit("templatelint", settings)
+        assert ran.returncode == 1
+        assert "--> ops/qwen.jinja:1:" in ran.stdout
+        project.write(override, GOOD)
+        # the model is out of reach, as it is where the hook may fetch nothing
+        ran = project.pre_commit("templatelint", settings)
+        assert ran.returncode == 0, ran.stdout
+        settings = project.write("templatelint.toml", 'fail-on = "error"\n')
+        ran = project.pre_commit("templatelint", settings, verbose=True)
+        assert ran.returncode == 0, ran.stdout
+        assert all(line.startswith("- ") for line in ran.stdout.splitlines()[1:])
+    finally:
+        (project.folder / "templatelint.toml").unlink()
 
 
 def test_other_files_are_let_alone(project: Project) -> None:

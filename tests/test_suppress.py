@@ -226,8 +226,9 @@ UNUSED = ["TL010"]
         ({}, UNUSED),
         ({"rules": EVERY - {"TL010"}}, []),
         ({"rules": EVERY - {"TL201"}}, []),
-        # what would hide it is not told
-        ({"rules": EVERY - {"TL001"}}, []),
+        # what would hide it is judged and not told
+        ({"rules": EVERY - {"TL001"}, "silenced": frozenset({"TL001"})}, []),
+        ({"rules": EVERY - {"TL001"}}, UNUSED),
         ({"whole": False}, []),
         ({"report": report(not_run=(NotRun("TL201", "m.jinja", "transformers: over budget (chat-basic)"),))}, []),
         ({"report": report(not_run=(NotRun("*", "m.jinja", "transformers: does not load the template"),))}, []),

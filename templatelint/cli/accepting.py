@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from templatelint.cli import output
@@ -98,4 +98,6 @@ def _scope(judged: Judged) -> Scope:
 
     options = judged.asked.options
     weight: Severity = "warning" if options.needs is None or "chat" in options.needs else "note"
-    return Scope(judged.report, chosen(options), judged.whole, weight, judged.compared)
+    rules = chosen(options)
+    silenced = chosen(replace(options, ignore=())) - rules
+    return Scope(judged.report, rules, judged.whole, weight, silenced, judged.compared)

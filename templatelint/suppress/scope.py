@@ -28,6 +28,7 @@ class Scope:
         rules: ids of those that were selected.
         whole: every engine that the project asks took part; what shows on one of them alone would have been seen.
         weight: how much a suppression weighs that accepts nothing.
+        silenced: ids of rules that were judged and not told: what they hide is not told either.
         compared: the references that were compared with the model that they override.
     """
 
@@ -35,6 +36,7 @@ class Scope:
     rules: AbstractSet[str]
     whole: bool
     weight: Severity
+    silenced: AbstractSet[str] = frozenset()
     compared: AbstractSet[str] = frozenset()
 
     @cached_property
@@ -80,5 +82,4 @@ class Scope:
         gaps = {name for key in ((rule, ref), (_EVERY, ref)) for name in self._gaps.get(key, ())}
         larger = cards.all_cards()[rule].subsumed_by
         hidden = {name for above in larger for name in self._fired.get((above, ref), ())}
-        # what was not selected may hide it all the same
-        return not (unasked or asked & (gaps | hidden)) and self.rules >= set(larger)
+        return not (unasked or asked & (gaps | hidden) or self.silenced & set(larger))
