@@ -31,7 +31,10 @@ _EDGE = 12  # characters at either end of a text that tell whether it is all the
 _TRIMMED, _CUT, _OTHER = "loses blanks and newlines at its ends", "is cut", "is changed"
 _BLANKS, _QUOTED = "has other blanks and newlines inside", "is written as a JSON string"
 # where a reader would begin to look
-_BEGINNINGS = {_TRIMMED: ("| trim", "|trim", ".strip(", ".lstrip(", ".rstrip("), _QUOTED: ("tojson",)}
+_BEGINNINGS = {
+    _TRIMMED: ("| trim", "|trim", ".strip(", ".lstrip(", ".rstrip("),
+    _QUOTED: ("'tool'", '"tool"', "tojson"),
+}
 _CHANGING = ("| upper", "|upper", "| lower", "|lower", "| escape", "|escape", "| e ", ".replace(", ".split(")
 
 

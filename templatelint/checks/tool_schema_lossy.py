@@ -51,7 +51,7 @@ def check(view: View) -> Iterator[Fault]:
     if lost:
         yield Fault(
             message=f"a tool's definition reaches the prompt without {_listed(lost)}",
-            help="print all of it, `{{ tool | tojson }}`: what a model is not told of arguments, it makes up",
+            help="print these too, or all of it, `{{ tool | tojson }}`: what a model is not told, it makes up",
             cases=(_RICH, _OPTIONAL) if _REQUIRED in lost else (_RICH,),
             cause=", ".join(lost),
             span=view.mention("parameters", "properties", "tools"),
