@@ -290,3 +290,8 @@ def test_what_cannot_be_read_keeps_its_entries(cli: InProcess, folder: Path) -> 
     assert ran.err.startswith("error: bytes.jinja is not UTF-8")
     rows = json.loads((folder / "b.json").read_text(encoding="utf-8"))["findings"]
     assert [row["reason"] for row in rows if row["path"] == "bytes.jinja"] == ["kept"]
+
+
+def test_where_nothing_is_read_nothing_is_written(cli: InProcess, folder: Path) -> None:
+    assert cli("lint", "gone.jinja", "--write-baseline", "b.json").code == 2
+    assert not (folder / "b.json").exists()

@@ -82,7 +82,7 @@ def after(judged: Judged, accepted: Accepted, counted: Iterable[Severity], note:
     if known is None:
         return report
     refs = [model.ref for model in models]
-    if accepted.target is not None:
+    if accepted.target is not None and models:
         path = str(accepted.target)
         entries = baseline.renewed(report, known, refs, scope, frozenset(counted))
         text = baseline.written(path, entries)
