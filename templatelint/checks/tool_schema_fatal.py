@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from templatelint.view import View
 
 _USUAL = ("tools-offer", "tools-many")
+_RICH, _OPTIONAL = "tool-schema-rich", "tool-schema-rich+optional"
 _UNUSUAL = {
     "tool-no-description": "without a description",
     "tool-no-parameters": "without parameters",
-    "tool-schema-rich": "with a rich JSON schema",
+    _RICH: "with a rich JSON schema",
+    _OPTIONAL: "that requires no parameter",
 }
 # the engine's own limits, and what TL002 tells
 _ELSEWHERE = frozenset({"invalid-request", "unsupported"})
@@ -30,6 +32,8 @@ def check(view: View) -> Iterator[Fault]:
         for case_id in (*_USUAL, *_UNUSUAL)
         if (error := view.raised(case_id)) is not None and error.kind not in _ELSEWHERE and error != anyway
     }
+    if _RICH in failed:  # the same tool otherwise
+        failed.pop(_OPTIONAL, None)
     for case_id, error in failed.items():
         what = "a request that offers tools" if case_id in _USUAL else f"a tool {_UNUSUAL[case_id]}"
         yield Fault(

@@ -46,7 +46,7 @@ def check(view: View) -> Iterator[Fault]:
         return
     missing = {mark for mark in _PARTS.values() if not has(prompt, case, f"{_TOOL}.{mark}")}
     lost = [part for part, mark in _PARTS.items() if mark in missing and _outer(mark) not in missing]
-    if "parameter" not in missing and view.prompt(_OPTIONAL) == prompt:
+    if "parameter" not in missing and view.renders(_OPTIONAL) and view.prompt(_OPTIONAL) == prompt:
         lost.append(_REQUIRED)
     if lost:
         yield Fault(
