@@ -171,15 +171,17 @@ def _told(done: Sequence[tuple[Model, Outcome]], wanted: Wanted, *, shows: bool)
     for ref, fixes in rows:
         yield f"- {ref}:"
         yield from (f"    {times} × {rule} ({kind})" for (rule, kind), times in _counted(fixes).items())
-    from templatelint.fix import UNSAFE
+    from templatelint.fix import ACCEPTS
 
     refused = [row for _, outcome in done for row in outcome.refused]
-    unsafe = {row.finding.fingerprint for row in refused if row.why == UNSAFE}
+    unsafe = {row.finding.fingerprint for row in refused if row.why.endswith(ACCEPTS)}
     if unsafe:
         yield f"{len(unsafe)} more may be fixed with --unsafe-fixes"
     if shows:
         yield from (
-            f"not fixed: {row.finding.ref}: {row.finding.rule}: {row.why}" for row in refused if row.why != UNSAFE
+            f"not fixed: {row.finding.ref}: {row.finding.rule}: {row.why}"
+            for row in refused
+            if not row.why.endswith(ACCEPTS)
         )
 
 

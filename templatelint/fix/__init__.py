@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 _FIXES = 40  # of one model: a template that still has some is left with them
 _TRIES = 40  # edits for one finding and cure of which it is seen whether they cure
 _PROOFS = 5  # of those that do, which are observed everywhere
-UNSAFE = "it changes what the author may have meant: --unsafe-fixes applies it"
+ACCEPTS = "--unsafe-fixes accepts that"
+UNSAFE = f"it changes what the author may have meant: {ACCEPTS}"
 _UNKNOWN = "no edit that is known cures it"
 
 
@@ -79,32 +80,35 @@ class _Fixer:
         judge: what the user asked for: its findings are fixed.
         options: of every rule, for what an edit brings up.
         unsafe: also what changes what the author decided.
+        hopeless: findings, by fingerprint and cure, for which no edit is known.
     """
 
     judge: Judge
     options: lint.Options
     unsafe: bool
+    hopeless: set[tuple[str, str]] = field(default_factory=set)
     _seen: dict[tuple[str, str], Cells] = field(default_factory=dict)
     _reports: dict[tuple[str, str], Report] = field(default_factory=dict)
 
     def attempt(self, model: Model, finding: Finding, cure: Cure) -> tuple[Model | None, str]:
-        """The model with the finding cured and all else as it was; or None, and why not."""
-        template = _template(model, finding)
+        """The model with the finding cured and all else as it was; or None, and why not, where an edit is known."""
+        template = model.template(finding.template)
         if template is None:
-            return None, "its template is not known"
-        why = _UNKNOWN
-        for cured in islice(self._cured(model, template, finding, cure), _PROOFS):
+            return None, ""
+        tried: set[str] = set()
+        why = ""
+        for cured in islice(self._cured(model, template, finding, cure, tried), _PROOFS):
             problem = self._problem(model, cured, template.name, finding, cure)
             if not problem:
                 return cured, ""
-            why = problem
-        return None, why
+            why = why or problem
+        return None, why or (_UNKNOWN if tried else "")
 
-    def _cured(self, model: Model, template: Template, finding: Finding, cure: Cure) -> Iterator[Model]:
+    def _cured(
+        self, model: Model, template: Template, finding: Finding, cure: Cure, tried: set[str]
+    ) -> Iterator[Model]:
         """Edits after which the rule is silent; where one only moves the failure on, further ones on top of it."""
-        tries = 0
         waiting: list[tuple[Model, Finding, int]] = [(model, finding, cure.steps)]
-        known = {template.source}
         while waiting:
             current, left, steps = waiting.pop()
             now = current.template(template.name) or template
@@ -113,14 +117,13 @@ class _Fixer:
                 continue
             further: list[tuple[Model, Finding, int]] = []
             for edits in cure.propose(left, code):
-                tries += 1
-                if tries > _TRIES:
-                    return
                 changed = writing.revised(current, now, edits)
-                after = changed.template(template.name)
-                if after is None or after.source in known or not _parses(after.source):
+                after = changed.template(template.name) or template
+                if after.source in {template.source, *tried} or not _parses(after.source):
                     continue
-                known.add(after.source)
+                tried.add(after.source)
+                if len(tried) > _TRIES:
+                    return
                 still = self._still(changed, finding)
                 if still is None:
                     yield changed
@@ -180,8 +183,10 @@ class _Fixer:
         for found in self._report(after).findings:
             if SEVERITIES.index(found.severity) >= known.get(found.fingerprint, least):
                 continue
-            if self.unsafe and found.evidence and all(own.failed(case_id, name) for case_id, name in found.evidence):
-                continue
+            if found.evidence and all(own.failed(case_id, name) for case_id, name in found.evidence):
+                if self.unsafe:
+                    continue
+                return f"{found.rule} would come to light ({found.message}): {ACCEPTS}"
             return f"it would bring up {found.rule} ({found.message})"
         return ""
 
@@ -240,14 +245,18 @@ def fix(
 
 
 def _step(
-    fixer: _Fixer, model: Model, report: Report, refused: dict[tuple[str, str], Refused], least: int
+    fixer: _Fixer,
+    model: Model,
+    report: Report,
+    refused: dict[tuple[str, str], Refused],
+    least: int,
 ) -> tuple[Model, Fixed] | None:
     for finding in report.findings:
         if SEVERITIES.index(finding.severity) > least:
             continue
         for cure in for_rule(finding.rule):
             key = (finding.fingerprint, cure.kind)
-            if key in refused:
+            if key in refused or key in fixer.hopeless:
                 continue
             if not cure.safe and not fixer.unsafe:
                 refused[key] = Refused(finding, cure.kind, UNSAFE)
@@ -255,12 +264,11 @@ def _step(
             after, why = fixer.attempt(model, finding, cure)
             if after is not None:
                 return after, Fixed(finding, cure.kind, cure.safe)
-            refused[key] = Refused(finding, cure.kind, why)
+            if why:
+                refused[key] = Refused(finding, cure.kind, why)
+            else:
+                fixer.hopeless.add(key)
     return None
-
-
-def _template(model: Model, finding: Finding) -> Template | None:
-    return model.template(finding.template)
 
 
 def _key(model: Model) -> tuple[str, str]:

@@ -122,9 +122,12 @@ class Cells:
         return self.of(engine).loads.get(engine.name) is None
 
     def failed(self, case_id: str, name: str) -> bool:
-        """Whether the cell was an error."""
-        cell = self._known[name].cells.get((case_id, name)) if name in self._known else None
-        return cell is not None and cell.error is not None
+        """Whether the cell was an error, or the engine did not load the template."""
+        observed = self._known.get(name)
+        if observed is None:
+            return False
+        cell = observed.cells.get((case_id, name))
+        return observed.loads.get(name) is not None or (cell is not None and cell.error is not None)
 
     def prompts(self, case_id: str, without: str) -> Iterator[str]:
         """What the case gives on the engines that were looked at, but for one."""
@@ -193,8 +196,8 @@ def _usable() -> tuple[Engine, ...]:
 # -------------------------------------------------------------------------------------------- spelling
 
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
-_WORDS = {"True": "true", "False": "false", "None": "null"}
-_WORD = re.compile(r"\b(?:True|False|None)\b")
+_WORDS = {"True": "true", "False": "false", "None": "null", "none": "null"}
+_WORD = re.compile(r"\b(?:True|False|None|none)\b")
 _IDLE = re.compile(r"[\s\\\"']+")
 
 

@@ -123,6 +123,20 @@ def _equivalent(chain: Chain) -> Iterator[Edit]:
             if name == "tojson" and words[:1] == ["ensure_ascii"] and "," not in words:
                 yield Edit(pieces[at + 2].start, pieces[end - 1].end, "")
         at = end
+    yield from _short_get(chain)
+
+
+def _short_get(chain: Chain) -> Iterator[Edit]:
+    """`.get('key')` in place of `.get('key', none)`, and `(… or '')` in place of `.get('key', '')`."""
+    pieces = chain.tag.pieces
+    for at in range(chain.index + 1, chain.behind - 5):
+        words = [piece.value for piece in pieces[at : at + 6]]
+        if pieces[at - 1].type != "dot" or words[0] != "get" or words[3] != "," or words[5] != ")":
+            continue
+        if words[4] in {"none", "None"}:
+            yield Edit(pieces[at + 2].end, pieces[at + 5].start, "")
+        elif pieces[at + 4].type == "string" and not words[4] and at + 6 == chain.behind:
+            yield Edit(chain.start, chain.end, f"({chain.text[: pieces[at + 2].end - chain.start]}) or '')")
 
 
 _FILTERS = {"fromjson": "from_json", "count": "length", "d": "default"}

@@ -67,7 +67,7 @@ def _tool_member(finding: Finding, code: Code) -> Proposals:
         if not chain.last or chain.text in _OWN:
             continue
         if chain.last in _MAPPINGS or chain.filters:
-            yield [Edit(chain.start, chain.end, f"({chain.text} | default({{}}))")]
+            yield [Edit(chain.start, chain.end, f"({chain.text} if {chain.text} is defined else {{}})")]
             yield [wrapped(chain, "{}")]
         else:
             yield [wrapped(chain, "''")]
@@ -118,11 +118,10 @@ def _tools(finding: Finding, code: Code) -> Proposals:
     """`tools is defined and …`, `(tools or [])`."""
     if not _ABOUT_TOOLS.search(finding.message):
         return
-    for at in _bare_tests(code):
-        yield [Edit(at, at, "tools is defined and ")]
     every = list(_bare_tests(code))
+    yield from ([edit] for edit in every)
     if len(every) > 1:
-        yield [Edit(at, at, "tools is defined and ") for at in every]
+        yield every
     for chain in code.near(finding.span):
         if chain.text == "tools" and chain.whole and chain.loose:
             yield [wrapped(chain, "[]")]
@@ -132,15 +131,20 @@ def _tools(finding: Finding, code: Code) -> Proposals:
 _ABOUT_TOOLS = re.compile(r"\btools\b|'NoneType' object is not iterable|length of value of type none")
 
 
-def _bare_tests(code: Code) -> Iterator[int]:
-    """Where `tools is not none` stands in an `if` without a test of whether tools are defined."""
+def _bare_tests(code: Code) -> Iterator[Edit]:
+    """Guards for `tools is not none` and `tools is none` in an `if` that does not ask whether tools are defined."""
     for tag in code.tags:
-        values = [piece.value for piece in tag.pieces]
+        pieces = tag.pieces
+        values = [piece.value for piece in pieces]
         if tag.word not in {"if", "elif"} or "defined" in values:
             continue
-        for at, piece in enumerate(tag.pieces):
-            if piece.value == "tools" and values[at + 1 : at + 4] == ["is", "not", "none"] and values[at - 1] != ".":
-                yield piece.start
+        for at, piece in enumerate(pieces):
+            if piece.value != "tools" or values[at - 1] == ".":
+                continue
+            if values[at + 1 : at + 4] == ["is", "not", "none"]:
+                yield Edit(piece.start, piece.start, "tools is defined and ")
+            elif values[at + 1 : at + 3] == ["is", "none"]:
+                yield Edit(piece.start, pieces[at + 2].end, "(tools is not defined or tools is none)")
 
 
 def _without_tools(change: Change) -> bool:
