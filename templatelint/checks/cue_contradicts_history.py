@@ -12,6 +12,7 @@ from templatelint.reading import MARKER, common, shortened, turns
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from templatelint.reading import Turns
     from templatelint.view import View
 
 CASES = ("chat-turns", "chat-basic", "chat-basic+nogen")
@@ -29,6 +30,7 @@ def check(view: View) -> Iterator[Fault]:
         return
     # tokenizers differ in what blanks they want before an answer
     cue, opening = ("".join(spoken(text).split()) for text in (anatomy.tail, anatomy.user_to_assistant))
+    yield from _line_left_out(view, anatomy)
     shared = _shared(cue, opening)
     if not _contradicts(cue[:shared], cue[shared:], opening[shared:]):
         return
@@ -43,6 +45,21 @@ def check(view: View) -> Iterator[Fault]:
         cause="differs",
         span=view.mention("add_generation_prompt", "endfor"),
     )
+
+
+def _line_left_out(view: View, anatomy: Turns) -> Iterator[Fault]:
+    """A cue that is all of what opens an assistant turn but for the line break at its end."""
+    cue, opening = anatomy.tail, anatomy.user_to_assistant
+    left = opening[len(cue) :]
+    if cue.strip() and opening.startswith(cue) and "\n" in left and not left.strip():
+        yield Fault(
+            message=f"the cue {shortened(cue)!r} leaves out {left!r}, with which the history goes on",
+            help="end the cue with the line break, unless the model was trained to write it itself",
+            cases=("chat-turns",),
+            cause="line break",
+            span=view.mention("add_generation_prompt", "endfor"),
+            impact="informs",
+        )
 
 
 def _shared(cue: str, opening: str) -> int:

@@ -32,12 +32,12 @@ def check(view: View) -> Iterator[Fault]:
     """Look for a call in the prompt, and then for a dialect that it is written in."""
     if view.reply(_CALLS[0]) is not None:
         return  # the engine makes its parser up from the template: another rule says whether that reads the calls
-    shown = next((cell for cell in view.rendered(*_CALLS) if not lost_parts(cell[1], cell[0], 1)), None)
-    if shown is None:
-        return
     written = call_syntax.of(view)
     if written.dialect is not None:
         yield from _unfinished(view, written, view.case(written.case))
+        return
+    shown = next((cell for cell in view.rendered(*_CALLS) if not lost_parts(cell[1], cell[0], 1)), None)
+    if shown is None:
         return
     case, prompt = shown
     yield Fault(

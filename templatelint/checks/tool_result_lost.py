@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from templatelint.checks._calls import WITHOUT_RESULT
 from templatelint.checks._discarded import with_cause
 from templatelint.model import Fault
-from templatelint.reading import has, shortened, stretch, turns
+from templatelint.reading import MARKER, common_header, has, shortened, stretch, turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from templatelint.reading import Turns
     from templatelint.view import View
 
 _RESULTS = ("tool-call", "tool-call-empty", "tool-loop", "tool-result-json", "tool-parallel")
@@ -57,15 +58,19 @@ def check(view: View) -> Iterator[Fault]:
 
 
 def _as_the_user(view: View) -> Iterator[Fault]:
-    """A last result about which the same stands as about a last text of the user, to the byte."""
-    anatomy = turns(view.prompt("chat-turns"), view.case("chat-turns"))
-    if anatomy is None or not anatomy.user_header.strip():
+    """A last result about which the same stands as about a last text of the user."""
+    turns_case, turns_prompt = view.case("chat-turns"), view.prompt("chat-turns")
+    anatomy, user = turns(turns_prompt, turns_case), stretch(turns_prompt, turns_case, "user.1")
+    if anatomy is None or user is None or not anatomy.user_header.strip():
         return
     for case, prompt in view.rendered(*_LAST):
         result = stretch(prompt, case, "tool.1")
         if result is None:
             continue
-        if prompt[: result.start].endswith(anatomy.user_header) and prompt[result.end :] == anatomy.tail:
+        before, behind = prompt[: result.start], prompt[result.end :]
+        if before.endswith('"') and behind.startswith('"'):  # as JSON
+            before, behind = before[:-1], behind[1:]
+        if behind == anatomy.tail and _opens_alike(anatomy, common_header(turns_prompt[: user.start], before)):
             yield Fault(
                 message="the result of a tool stands in the prompt like words of the user, "
                 f"between {shortened(anatomy.user_header)!r} and {shortened(anatomy.tail)!r}",
@@ -77,3 +82,10 @@ def _as_the_user(view: View) -> Iterator[Fault]:
                 total=False,
             )
         return
+
+
+def _opens_alike(anatomy: Turns, header: str) -> bool:
+    """Whether a header is the user's, apart from what closes the turn before it."""
+    left = anatomy.user_header[: max(0, len(anatomy.user_header) - len(header))]
+    closing = all(marker in anatomy.user_to_assistant for marker in MARKER.findall(left))
+    return bool(header.strip()) and closing and not MARKER.sub("", left).strip()

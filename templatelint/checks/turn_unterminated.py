@@ -60,6 +60,15 @@ def check(view: View) -> Iterator[Fault]:
             impact="degrades" if _PLAIN.fullmatch(anatomy.user_to_assistant + follows) else None,
         )
         return
+    if anatomy is not None and _alike(anatomy):
+        yield Fault(
+            message=f"turns of the user begin like those of the assistant, with {shortened(anatomy.user_header)!r}",
+            help="write another role into the header of each: nothing tells who said what",
+            cases=("chat-turns",),
+            cause="alike",
+            span=view.mention("'user'", '"user"', "messages"),
+            impact="degrades",
+        )
     eos = view.model.tokenizer.special_tokens.get("eos_token", "")
     for case, prompt in view.rendered(*CASES):
         fault = _fault_in(case.id, prompt, eos)
@@ -90,6 +99,12 @@ def _ends(anatomy: Turns) -> bool:
     cue = anatomy.user_to_assistant.strip()
     chats = bool(cue) and anatomy.tail.strip().endswith(cue)
     return not chats or not follows.strip() or "\n\n" in follows or _PLAIN.fullmatch(follows) is None
+
+
+def _alike(anatomy: Turns) -> bool:
+    """Whether the user's turns have the header of the assistant's, which is also what prompts end with."""
+    header = anatomy.user_header.strip()
+    return bool(header) and all(text.strip().endswith(header) for text in (anatomy.user_to_assistant, anatomy.tail))
 
 
 def _fused(case: Case, prompt: str) -> Fault | None:
@@ -142,6 +157,8 @@ def _unpaired_part(case: Case, prompt: str) -> Fault | None:
         for at, text in _places(prompt[start:], opener, *closers):
             if text == opener and opened is not None:
                 return _fault(case, prompt, start + at, f"{opener!r} opens before {closers[0]!r} closes the last one")
+            if text != opener and opened is None and user and start + at > user.start:
+                return _fault(case, prompt, start + at, f"{text!r} closes what no {opener!r} has opened")
             opened = at if text == opener else None
         if opened is not None:
             return _fault(case, prompt, start + opened, f"{opener!r} is never closed by {closers[0]!r}")
