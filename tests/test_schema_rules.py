@@ -82,9 +82,7 @@ ROWS = [
     ),
     Row(
         "TL210: a tool that requires nothing",
-        _tools(
-            "{{ t | tojson }}{% if p %}{% for name in p.required %}{{ name + '!' }}{% endfor %}{{ p.required[0] + '' }}{% endif %}"
-        ),
+        _tools("{{ t | tojson }}{% if p %}{{ p.required[0] + '' }}{% endif %}"),
         ("transformers", "vllm", "sglang"),
         ["error a tool that requires no parameter makes the template raise: "],
     ),

@@ -51,7 +51,9 @@ def check(view: View) -> Iterator[Fault]:
     found: dict[str, dict[str, tuple[str, _Change]]] = {}
     for case_id, role in _TEXTS:
         change = _change(view, case_id, role)
-        if change is not None:
+        # what every text suffers is not told again of texts with markers
+        known = case_id in _MARKED and any(role in found.get(what, ()) for what in (_CUT, _OTHER))
+        if change is not None and not known:
             found.setdefault(change.what, {}).setdefault(role, (case_id, change))
     for what, roles in found.items():
         yield _fault(view, what, roles)
