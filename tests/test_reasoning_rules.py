@@ -409,7 +409,7 @@ def test_parts_of_a_content_are_asked_for_their_type(source: str, parts: bool) -
 def test_a_text_without_thoughts_asks_for_no_further_cells(name: str) -> None:
     cases_for = getattr(checks.load(name), "cases_for", lambda _: ())
     assert list(cases_for(_chat(""))) == []
-    for case_id in cases_for("<think> thinking enable_thinking reasoning_effort"):
+    for case_id in cases_for("<think>{{ thinking }}{{ thinking_mode }}{{ enable_thinking }}{{ reasoning_effort }}"):
         assert cases.get(case_id).id == case_id
 
 

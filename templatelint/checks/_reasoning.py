@@ -9,6 +9,7 @@ from jinja2 import nodes
 
 from templatelint import call_syntax
 from templatelint.reading import THOUGHT, has, stretch
+from templatelint.syntax import TemplateSyntax, parse, walk
 from templatelint.view import NoText
 
 if TYPE_CHECKING:
@@ -172,11 +173,14 @@ def switch_cells(source: str) -> Iterator[str]:
     yield from (switch_cell(name, value) for name, *pair in switches_in(source) for value in pair)
 
 
-def switches_in(source: str) -> Iterator[tuple[str, str, str]]:
-    """Name and values of the switches that a template of that text may read: on, off."""
-    for name, pairs in SWITCHES.items():
-        if name in source:
-            yield from ((name, on, off) for on, off in pairs)
+@lru_cache(maxsize=4)  # every check asks, of the same template on each engine
+def switches_in(source: str) -> tuple[tuple[str, str, str], ...]:
+    """Name and values of the switches that the template of that text looks up: on, off."""
+    try:
+        read = _variables(parse(source))
+    except TemplateSyntax:
+        return ()
+    return tuple((name, on, off) for name, pairs in SWITCHES.items() if name in read for on, off in pairs)
 
 
 def named(view: View, names: Iterable[str]) -> list[str]:
@@ -201,7 +205,7 @@ def set_anyway(syntax: Syntax) -> Iterator[str]:
     for node in syntax.root.body:
         if isinstance(node, nodes.Assign) and isinstance(node.target, nodes.Name):
             name = node.target.name
-            if all(used.name != name for used in node.node.find_all(nodes.Name)):
+            if all(not isinstance(used, nodes.Name) or used.name != name for used in walk(node.node)):
                 yield name
 
 

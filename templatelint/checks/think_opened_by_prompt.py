@@ -11,7 +11,6 @@ from templatelint.checks._reasoning import (
     concerned,
     evidence,
     family,
-    named,
     switch_cells,
     switches_in,
     tail,
@@ -112,7 +111,7 @@ def _flags(view: View, start: str, end: str, habit: Habit) -> str:
 
     marks = call_syntax.ReasoningMarks(start, end, opened=habit == "opened")
     dialect = call_syntax.of(view).dialect
-    switch = next(iter(named(view, (name for name, *_ in switches_in(view.template.source)))), "")
+    switch = next((name for name, *_ in switches_in(view.template.source)), "")
     replying = Replying(habit, marks, view.template.source)
     told = [
         f"{engine} with `--reasoning-parser {names[0]}`"
