@@ -39,9 +39,7 @@ class _Ground:
     def of(fault: Fault, view: View) -> _Ground:
         cells = [view.matrix.cells.get((view.adapted.get(case_id, case_id), view.engine)) for case_id in fault.cases]
         errors = [cell.error for cell in cells if cell is not None and cell.error is not None]
-        return _Ground(
-            fault, frozenset((error.message, error.line) for error in errors), len(errors) < len(cells) or not cells
-        )
+        return _Ground(fault, frozenset((error.message, error.line) for error in errors), len(errors) < len(cells))
 
     def implies(self, other: _Ground) -> bool:
         """Whether the other fault follows from this one, where its card says that it can."""

@@ -25,11 +25,24 @@ def check(view: View) -> Iterator[Fault]:
         if error is None:
             continue
         for form in ("wire", "native"):
-            if view.renders(f"{case_id}+{form}"):
+            if view.renders(f"{case_id}+{form}") or _renders_elsewhere(view, case_id, error, form):
                 yield _fault(view, case_id, error, form)
                 return
     if view.client_form == "native":  # its callers choose the form; those of servers do not
         yield from _contract(view)
+
+
+def _renders_elsewhere(view: View, case_id: str, error: RenderError, form: str) -> bool:
+    """Whether an engine that passes arguments on as they are has this very error, and a prompt in that form.
+
+    Where this engine makes one shape of every other, it cannot show what the template makes of another.
+    """
+    given = "native" if form == "wire" else "wire"
+    for engine in view.matrix.loads:
+        failing, rendering = (view.matrix.cells.get((f"{case_id}+{name}", engine)) for name in (given, form))
+        if failing is not None and failing.error == error and rendering is not None and rendering.prompt is not None:
+            return True
+    return False
 
 
 def _contract(view: View) -> Iterator[Fault]:

@@ -105,10 +105,13 @@ class _Names:
         self.used: dict[str, tuple[int, int]] = {}
         self.called: dict[str, tuple[int, int]] = {}
         self.set: dict[str, tuple[int, int]] = {}
+        self.asked: set[str] = set()  # names whose methods are called
         self.bound = set(_GLOBALS)
         for node in syntax.all_nodes:
             if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name):
                 self.called.setdefault(node.node.name, syntax.span(node.node))
+            elif isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr):
+                self.asked |= {node.node.node.name} if isinstance(node.node.node, nodes.Name) else set()
             elif isinstance(node, nodes.Name) and node.ctx == "load":
                 self.used.setdefault(node.name, syntax.span(node))
             elif isinstance(node, (nodes.Name, nodes.Macro)):
@@ -119,6 +122,6 @@ class _Names:
 
     @property
     def only_free(self) -> str:
-        """The one name that nothing binds and no engine hands over; empty where there is none, or more."""
-        free = [name for name in self.used if name not in self.bound and not _elsewhere(name)]
-        return free[0] if len(free) == 1 else ""
+        """The one name that is called, or whose method is, and that nothing binds; empty where it is not one."""
+        free = {name for name in (*self.called, *self.asked) if name not in self.bound and not _elsewhere(name)}
+        return free.pop() if len(free) == 1 else ""

@@ -42,6 +42,7 @@ def _other_language(source: str, view: View) -> Iterator[Fault]:
         yield Fault(
             message=f"this is a Go template ({go[0].strip()} …), as Ollama holds it, not a Jinja chat template",
             help="take the Jinja chat template of the model's own repository",
+            cases=() if view.load_error is not None else tuple(case_id for case_id in CASES if view.renders(case_id)),
             cause="go",
             span=go.span(),
         )

@@ -41,6 +41,7 @@ def check(view: View) -> Iterator[Fault]:
             cases=tuple(lost),
             cause="dropped",
             span=view.mention("tool_calls[0]", "tool_calls"),
+            partial=True,
         )
 
 
