@@ -243,6 +243,15 @@ def test_a_comment_that_accepts_nothing_is_told_where_it_was_judged(changes: dic
     assert [found.rule for found in after.findings] == told
 
 
+def test_a_comment_in_the_wrong_place_is_told_the_right_one() -> None:
+    told = _applied(report(_at(4)), [_model(BELOW)]).findings[-1]
+    assert (
+        told.message
+        == "the comment ignores TL201 (tools-ignored), which finds something in line 4, not in the line below"
+    )
+    assert told.help == "move it above line 4 or to the head of the file"
+
+
 def test_what_a_larger_lack_hides_is_not_unused() -> None:
     larger = whole(rule="TL001", name="template-does-not-load")
     source = HEAD.replace("TL201", "TL202")

@@ -44,9 +44,10 @@ class _Comment:
         if not scope.judged(self.rule, self.ref):
             return None
         origin, (start, end) = self.template.origin, self.ignore.span
+        where, cure = self._elsewhere(scope.report) or self._nowhere
         found = unused.finding(
-            f"the comment ignores {_named(self.rule)}, which finds nothing {self._where}",
-            "remove it" if len(self.ignore.rules) == 1 else f"take {self.rule} out of its brackets",
+            f"the comment ignores {_named(self.rule)}, which finds {where}",
+            cure,
             self.ref,
             origin.place(start),
             scope.weight,
@@ -65,8 +66,21 @@ class _Comment:
         )
 
     @property
-    def _where(self) -> str:
-        return "in this template" if self.ignore.head else "in the line below or in the template as a whole"
+    def _nowhere(self) -> tuple[str, str]:
+        where = "in this template" if self.ignore.head else "in the line below or in the template as a whole"
+        cure = "remove it" if len(self.ignore.rules) == 1 else f"take {self.rule} out of its brackets"
+        return f"nothing {where}", cure
+
+    def _elsewhere(self, report: Report) -> tuple[str, str] | None:
+        """Where the rule does find something, which the comment does not stand above."""
+        found = [one.excerpt_line for one in report.findings if (one.rule, one.ref) == (self.rule, self.ref)]
+        if not found:
+            return None
+        line = min(found)
+        return (
+            f"something in line {line}, not in the line below",
+            f"move it above line {line} or to the head of the file",
+        )
 
 
 @dataclass(frozen=True)
