@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _FIXES = 40  # of one model: a template that still has some is left with them
 _TRIES = 40  # edits for one finding and cure of which it is seen whether they cure
 _PROOFS = 5  # of those that do, which are observed everywhere
+_PEERS = 4  # engines, of the default set, with which a cell that was healed may agree
 ACCEPTS = "--unsafe-fixes accepts that"
 UNSAFE = f"it changes what the author may have meant: {ACCEPTS}"
 _UNKNOWN = "no edit that is known cures it"
@@ -150,6 +151,8 @@ class _Fixer:
     def _problem(self, before: Model, after: Model, name: str, finding: Finding, cure: Cure) -> str:
         """What speaks against an edit that cures its finding; empty where nothing does."""
         own, other = self._cells(before, name), self._cells(after, name)
+        for engine in proof.ordered(())[:_PEERS]:
+            own.of(engine)
         engines = proof.ordered(finding.engines)
         count = len(finding.engines)
         return (

@@ -151,8 +151,38 @@ def _without_tools(change: Change) -> bool:
     return not change.request.tools and (change.healed or change.joins)
 
 
+def _empty_calls(finding: Finding, code: Code) -> Proposals:
+    """`message.tool_calls` in place of whether it is there."""
+    del finding
+    edits = []
+    for chain in code.chains:
+        pieces, at = chain.tag.pieces, chain.behind
+        if not chain.whole or chain.tag.word not in {"if", "elif", "set"}:
+            continue
+        words = [piece.value for piece in pieces[at : at + 3]]
+        before = [piece.value for piece in pieces[max(0, chain.index - 2) : chain.index]]
+        if chain.last == "tool_calls" and words[:2] == ["is", "defined"]:
+            edits.append(Edit(chain.end, pieces[at + 1].end, ""))
+        elif chain.last == "tool_calls" and words == ["is", "not", "none"]:
+            edits.append(Edit(chain.end, pieces[at + 2].end, ""))
+        elif chain.last == "tool_calls" and words == ["is", "not", "defined"]:
+            edits.append(Edit(chain.start, pieces[at + 2].end, f"not {chain.text}"))
+        elif before == ["tool_calls", "in"]:
+            edits.append(Edit(pieces[chain.index - 2].start, chain.end, f"{chain.text}.tool_calls"))
+    yield from ([edit] for edit in edits)
+    if len(edits) > 1:
+        yield edits
+
+
+def _no_calls(change: Change) -> bool:
+    """The calls of a message are an empty list or null."""
+    shown = change.healed or change.prompts is not None
+    return shown and any("tool_calls" in message and not message["tool_calls"] for message in change.request.messages)
+
+
 CURES = (
     Cure("content that may be missing is guarded", ("TL301",), _null_content, _bare, steps=5),
+    Cure("tool calls that are empty are none", ("TL212",), _empty_calls, _no_calls),
     Cure("a member that a tool may lack is guarded", ("TL210",), _tool_member, _incomplete, steps=5),
     Cure("a name that may be undefined is guarded", ("TL003", "TL102", "TL113"), _undefined, _raised, steps=4),
     Cure(

@@ -150,7 +150,7 @@ def _typed(arguments: object) -> bool:
 CURES = (
     Cure(
         "arguments are printed as they are where they are a string, else as JSON",
-        ("TL001", "TL006", "TL202", "TL204", "TL205", "TL206", "TL215"),
+        ("TL001", "TL006", "TL204", "TL205", "TL206"),
         _string_or_mapping,
         _other_shape,
         steps=3,
