@@ -33,6 +33,7 @@ Witness = Callable[[Finding, Sequence[Seen]], "bool | None"]
 _RAISES = re.compile(r"\brais(?:e|es)\b|\brefused\b|\bno prompt\b")
 _TOKEN = re.compile(r"<[^<>\s]+>|\[/?[A-Z_]{2,}\]")
 _PART = re.compile(r"""["']type["']\s*:\s*["']text["']|\[object """)
+_HEADER = 12  # characters before a text that name who speaks
 _QUOTED = re.compile(r"'([^']+)'")
 _REPR = re.compile(r"[{\[,] ?'[A-Za-z_]+'|: '|\b(?:None|True|False)\b|<undefined>|\[object |Undefined|<built-in|<bound")
 
@@ -130,6 +131,17 @@ def _prints_python(_: Finding, seen: Sequence[Seen]) -> bool:
     return False
 
 
+def _result_lost(finding: Finding, seen: Sequence[Seen]) -> bool | None:
+    """A result is missing in every case, or nothing tells it from what the user says."""
+    if "like words" not in finding.message:
+        return _one_lacks("tool")(finding, seen)
+    return all(_before(one, "tool.1") == _before(one, "user.1") for one in seen)
+
+
+def _before(one: Seen, mark: str) -> str:
+    return (one.prompt or "").partition(_text(one.case, mark))[0][-_HEADER:]
+
+
 def _turns_broken(finding: Finding, seen: Sequence[Seen]) -> bool | None:
     """The prompt read anew: texts that touch, a marker twice in a row, or an answer that no token follows."""
     one = next((one for one in seen if one.prompt is not None), None)
@@ -214,7 +226,7 @@ WITNESSES: Mapping[str, Witness] = {
     "TL113": _every_raises,
     "TL201": _any_prompt(_every_lacks("tools.1.description", "tools.1.parameter.description")),
     "TL202": _or_raises(_call_damaged),
-    "TL203": _or_raises(_one_lacks("tool")),
+    "TL203": _or_raises(_result_lost),
     "TL204": _every_raises,
     "TL205": _escaped,
     "TL207": _or_raises(_one_lacks("call")),

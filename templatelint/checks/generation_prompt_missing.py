@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from templatelint.checks._markers import TURNS
 from templatelint.checks._parts import printed
 from templatelint.model import Fault
 from templatelint.reading import shortened, stretch, turns
@@ -101,6 +102,8 @@ def _lost_after_result(view: View, lost: Sequence[str]) -> Iterator[Fault]:
     if result is None or before is None or answer is None:
         return
     tail, opening = prompt[result.end :], history[before.end : answer.start]
+    if any(mark in opening and not any(end in opening for end in ends) for mark, ends in TURNS):
+        return  # the turn is open, and it is the history that opens another inside of it
     if opening.startswith(tail.rstrip()) and _CUE.search(opening[len(tail.rstrip()) :]):
         yield Fault(
             message=f"add_generation_prompt adds no assistant cue after a tool's result: the prompt ends with "
