@@ -443,6 +443,11 @@ REAL = [
     Real("moonshotai-Kimi-K2-Thinking", {**SWITCHED, "TL403 note": FOUR, "TL404 warning": FOUR}),
     # vLLM has code of its own for models like these, llama.cpp gives `thinking` to the template
     Real("openai-gpt-oss-120b", {**SWITCHED, "TL401 error": ("sglang",), "TL402 error": ("sglang",)}),
+    # the same model by another tuner, whose tool calls carry no thoughts
+    Real(
+        "microsoft-OptiMind-SFT",
+        {**SWITCHED, "TL401 error": ("sglang",), "TL402 error": ("transformers", "llama.cpp", "sglang")},
+    ),
     # thinks on demand, and never beside tools
     Real(
         "deepseek-ai-DeepSeek-V3.1",

@@ -24,6 +24,7 @@ _BASIC = "chat-basic"
 # what shows the marks around thoughts: always, and where calls reach the prompt
 SHOWING, SHOWING_CALLS = (_BASIC, HISTORY), call_syntax.CASES
 _ENABLE = "enable_thinking"
+_LLAMA_CPP, _HARMONY = "llama.cpp", "<|channel|>"
 # template variable → values that turn thinking on and off, as templates of 2026-11 read them
 SWITCHES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "enable_thinking": (("true", "false"),),
@@ -112,7 +113,11 @@ def _behind_user(view: View, case_id: str) -> str | None:
 def closed(view: View) -> bool:
     """Whether prompts end with thoughts that are over, so that replies have none unless something turns them on."""
     found = marks(view)
-    return found is not None and not found.opened and found.end.strip() in tail(view)
+    if found is None or found.opened:
+        return False
+    text = tail(view)
+    # some open thoughts nowhere and end them all the same; gpt-oss ends every turn with the mark
+    return found.end.strip() in text and (found.start in text or found.end.startswith("</"))
 
 
 def asked_for(view: View) -> bool:
@@ -142,6 +147,8 @@ def given(view: View) -> tuple[str, ...]:
     for sign, code in _OWN_CODE.get(name, {}).items():
         if sign in view.template.source and not view.model.metadata:
             raise NoText(HISTORY, f"{name} writes the prompts of most models with such a template with {code}")
+    if name == _LLAMA_CPP and _HARMONY in view.template.source:
+        return ("thinking",)  # its handler for gpt-oss renames them
     return GIVEN.get(view.engine, ("reasoning_content",))
 
 
