@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 # the parser of the standard library costs more at start-up than all cards together.
 _ENTRY = re.compile(r'(?P<key>[a-z-]+) = (?:"(?P<text>[^"\\]*)"|\[(?P<list>(?:"[^"\\]*"(?:, )?)*)\])')
 _FENCE = "+++\n"
+# what `lint --fix` does about the rule's findings: nothing; cures those for which an edit is proved; the same only
+# with `--unsafe-fixes`
+FIXES = ("none", "sometimes", "unsafe")
 _REQUIRED = frozenset({"id", "name", "title", "impact", "need", "since", "fix"})
 _OPTIONAL = frozenset({"subsumed-by"})
 
@@ -56,6 +59,8 @@ def _card(path: Path, entries: Mapping[str, str | tuple[str, ...]], prose: str) 
         raise ValueError(f"{path}: holds the card of {texts['id']}")
     if texts["impact"] not in get_args(Impact) or texts["need"] not in NEEDS:
         raise ValueError(f"{path}: unknown impact or need: {texts['impact']} · {texts['need']}")
+    if texts["fix"] not in FIXES:
+        raise ValueError(f"{path}: unknown fix: {texts['fix']}")
     return Card(
         id=texts["id"],
         name=texts["name"],

@@ -53,6 +53,7 @@ def test_subsumers_are_optional(tmp_path: Path) -> None:
         (('"TL999"', '"TL998"'), "holds the card of TL998"),
         (('"breaks"', '"annoys"'), "annoys · tools"),
         (('"tools"', '"moon"'), "breaks · moon"),
+        (('fix = "none"', 'fix = "maybe"'), "unknown fix: maybe"),
     ],
 )
 def test_a_broken_card_says_what_is_wrong(tmp_path: Path, change: tuple[str, str], complaint: str) -> None:
