@@ -58,6 +58,8 @@ def check(view: View) -> Iterator[Fault]:
     for case_id, conversation in found.items():
         for kind, fact in _wrong(cases.get(case_id), conversation, anatomy):
             wrong.setdefault(kind, (fact, case_id))
+    if "outside" in wrong:  # calls are outside with the texts
+        wrong.pop("calls", None)
     for kind, (fact, case_id) in wrong.items():
         yield Fault(
             message=fact,
