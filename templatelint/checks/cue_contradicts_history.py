@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from templatelint.checks._cues import spoken
 from templatelint.model import Fault
-from templatelint.reading import MARKER, common, shortened, turns
+from templatelint.reading import MARKER, common, message_text, shortened, turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from templatelint.model import Case
     from templatelint.reading import Turns
     from templatelint.view import View
 
@@ -26,7 +27,7 @@ _LONGEST = 40
 def check(view: View) -> Iterator[Fault]:
     """Compare what follows the last user text with what stands before the assistant's, up to where thoughts begin."""
     anatomy = turns(view.prompt("chat-turns"), view.case("chat-turns"))
-    if anatomy is None:
+    if anatomy is None or not _untouched(view.prompt("chat-turns"), view.case("chat-turns")):
         return
     # tokenizers differ in what blanks they want before an answer
     cue, opening = ("".join(spoken(text).split()) for text in (anatomy.tail, anatomy.user_to_assistant))
@@ -45,6 +46,11 @@ def check(view: View) -> Iterator[Fault]:
         cause="differs",
         span=view.mention("add_generation_prompt", "endfor"),
     )
+
+
+def _untouched(prompt: str, case: Case) -> bool:
+    """Whether the texts stand there once, as they were sent: else a part of one would be taken for a header."""
+    return all(prompt.count(message_text(case, case.marks[mark]).strip()) == 1 for mark in case.marks)
 
 
 def _line_left_out(view: View, anatomy: Turns) -> Iterator[Fault]:
