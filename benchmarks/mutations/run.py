@@ -1,6 +1,6 @@
 """Single edits to real templates, harmful and harmless: which does `lint` tell, which does `chatlint check`?
 
-`python benchmarks/mutations [--jobs N] [--list] [--all] [--kind WORD] [--template WORD] [--verbose]`
+`python benchmarks/mutations [--jobs N] [--list] [--all] [--kind WORDS] [--template WORD] [--verbose]`
 
 Every edit is held against real engines first: a harmful one has to change a prompt in the way it is said to, on
 transformers or on llama.cpp; a harmless one must leave every prompt of every case as it was on both. Those that do not
@@ -229,11 +229,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--all", action="store_true", help=f"every template, not {_MOST} for a kind (three times as long)"
     )
-    parser.add_argument("--kind", default="", help="only kinds whose name has this in it")
+    parser.add_argument("--kind", default="", help="only kinds whose name has one of these words in it (separated by commas)")
     parser.add_argument("--template", default="", help="only templates whose name has this in it")
     parser.add_argument("--verbose", action="store_true", help="print every mutant, and its new findings")
     given = parser.parse_args(arguments)
-    mutations = [mutation for mutation in MUTATIONS if given.kind in mutation.kind]
+    mutations = [mutation for mutation in MUTATIONS if any(word in mutation.kind for word in given.kind.split(","))]
     templates = [template for template in TEMPLATES if given.template.lower() in template.lower()]
     if given.list:
         _listed(mutations)
