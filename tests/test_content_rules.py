@@ -77,7 +77,7 @@ ROWS = [
     Row(
         "blank lines", _only("user", "{{ m.content | replace('\\n\\n', '\\n') }}"), ["note user text has other blanks"]
     ),
-    Row("results as JSON", _only("tool", "{{ m.content | tojson }}"), ["note tool output is written as a JSON string"]),
+    Row("results as JSON, which is another rule's", _only("tool", "{{ m.content | tojson }}"), []),
     Row("results for HTML", _only("tool", "{{ m.content | e }}"), ["warning tool output is HTML-escaped: "], ("vllm",)),
     Row(
         "behind a mark of thoughts",

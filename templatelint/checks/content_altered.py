@@ -79,10 +79,8 @@ def _weighed(change: _Change, case_id: str) -> _Change | None:
             return change._replace(what="is cut where it spells out a marker", impact="degrades")
         return change._replace(what="is changed where it spells out a marker") if change.what == _OTHER else None
     if case_id == _RESULT:
-        if change.what == _QUOTED:
-            return change._replace(impact="informs")
-        # an engine that reads results as JSON may hand over the data instead
-        return None if change.what in {_CUT, _OTHER, _BLANKS, _TRIMMED} else change
+        # a rule of its own tells of results that are encoded again; an engine may hand over the data instead
+        return None if change.what in {_CUT, _OTHER, _BLANKS, _TRIMMED, _QUOTED} else change
     return change
 
 
