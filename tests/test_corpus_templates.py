@@ -38,6 +38,7 @@ LEAVES_OUT: dict[str, dict[str, set[str]]] = {family: _REASONING for family in F
     "thinking": {
         "reasoning-history": {"reasoning.1"},
         "reasoning-inline": {"reasoning.1"},
+        "reasoning-twice": {"reasoning.1"},
         "reasoning-after-loop": {"reasoning.1", "reasoning.2"},
     }
 }
@@ -109,8 +110,11 @@ def test_a_whole_prompt(family: str) -> None:
 def test_everything_sent_is_shown_as_often_as_it_was_sent(family: str, case_id: str) -> None:
     case = get(case_id)
     prompt = _render(family, case.request)
-    # a result's own `name` says nothing that its call does not say
-    messages = [{key: value for key, value in message.items() if key != "name"} for message in case.request.messages]
+    # a result's own `name` says nothing that its call does not say, and what is sent twice is shown once
+    unread = {"name", *(["reasoning_content"] if case_id == "reasoning-twice" else [])}
+    messages = [
+        {key: value for key, value in message.items() if key not in unread} for message in case.request.messages
+    ]
     sent = json.dumps([messages, case.request.tools], ensure_ascii=False)
     left_out = LEAVES_OUT[family].get(case_id, set())
     for name, mark in case.marks.items():
