@@ -41,7 +41,8 @@ class Row(NamedTuple):
 ROWS = [
     Row("texts as they are", _all("{{ m.content }}"), []),
     Row("thoughts cut off an answer", _only("assistant", "{{ m.content.split('</think>')[-1] }}"), []),
-    Row("trimmed", _all("{{ m.content | trim }}"), [f"note user, assistant and system {ENDS}"]),
+    Row("trimmed", _all("{{ m.content | trim }}"), [f"note user and assistant {ENDS}"]),
+    Row("trimmed, of the system", _only("system", "{{ m.content | trim }}"), [f"note system {ENDS}"]),
     Row("trimmed, of users", _only("user", "{{ m.content.strip() }}"), [f"note user {ENDS}"]),
     Row("trimmed at one end", _only("assistant", "{{ m.content.rstrip('\\n') }}"), [f"note assistant {ENDS}"]),
     Row("trimmed, results", _only("tool", "{{ m.content | trim }}"), []),

@@ -55,6 +55,8 @@ def check(view: View) -> Iterator[Fault]:
         known = case_id in _MARKED and any(role in found.get(what, ()) for what in (_CUT, _OTHER))
         if change is not None and not known:
             found.setdefault(change.what, {}).setdefault(role, (case_id, change))
+    if "user" in found.get(_TRIMMED, ()):  # one cause, though some engines carry the system's elsewhere
+        found[_TRIMMED].pop("system", None)
     for what, roles in found.items():
         yield _fault(view, what, roles)
 
