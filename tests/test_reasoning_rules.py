@@ -150,6 +150,12 @@ ROWS = [
         _chat(_shows("m.reasoning_content", "loop.index0 > messages | length - 3")),
         {"error reasoning of the earlier turns of a running tool loop is not in the prompt": FOUR},
     ),
+    Row(
+        "the first turn's alone",
+        "TL402",
+        _chat(_shows("m.reasoning_content", "loop.index0 < messages | length - 3")),
+        {"error reasoning of the last turn of a running tool loop is not in the prompt": FOUR},
+    ),
     Row("kept where thinking is on", "TL402", _chat(_shows("m.reasoning_content", "enable_thinking")), {}),
     Row(
         "cut out of the content, and no field read",

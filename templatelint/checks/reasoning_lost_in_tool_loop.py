@@ -73,16 +73,16 @@ def check(view: View) -> Iterator[Fault]:
 def _fault(view: View, arrived: Sequence[str], read: Sequence[str], *, elsewhere: bool) -> Fault:
     kept = "" if elsewhere else preserving(view)
     without = "" if arrived or read or elsewhere else "; the template reads no field of reasoning"
-    printed = elsewhere or arrived or shown(view, HISTORY)
-    what = "of the earlier turns of a running tool loop" if arrived else "of a running tool loop"
+    # models that think on demand, and have no place for it in the history, think in plain chat alone
+    mild = not (elsewhere or arrived or shown(view, HISTORY)) and asked_for(view)
+    which = "" if not arrived else "the last turn of " if _BOTH[0] in arrived else "the earlier turns of "
     return Fault(
-        message=f"reasoning {what} is not in the prompt of its next turn{without}",
+        message=f"reasoning of {which}a running tool loop is not in the prompt of its next turn{without}",
         help=f"send `chat_template_kwargs: {{{kept}}}`"
         if kept
         else "print the reasoning of every assistant turn behind the last user message",
         cases=evidence(view, LOOP),
-        cause="earlier" if arrived else "all",
+        cause=f"{which or 'all'}{' on demand' if mild else ''}",
         span=view.mention("reasoning_content", "</think>", "messages"),
-        # models that think on demand, and have no place for it in the history, think in plain chat alone
-        impact=None if printed or not asked_for(view) else "informs",
+        impact="informs" if mild else None,
     )
