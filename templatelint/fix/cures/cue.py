@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from templatelint.fix.proof import Change
     from templatelint.model import Finding
 
-_OPENS = re.compile(r"opens an assistant turn with (?P<cue>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
+_TEXT = r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
+_OPENS = re.compile(rf"the prompt ends with {_TEXT}, while the history opens an assistant turn with {_TEXT}")
 
 
 def _cue(finding: Finding, code: Code) -> Proposals:
@@ -24,7 +25,10 @@ def _cue(finding: Finding, code: Code) -> Proposals:
     found = _OPENS.search(finding.message)
     if found is None:
         return
-    cue = literal_eval(found["cue"])
+    tail, cue = map(literal_eval, found.groups())
+    if "…" in cue or not cue.startswith(tail):
+        return
+    cue = cue[len(tail) :]
     at = len(code.source.rstrip())
     yield [Edit(at, at, f"{{%- if add_generation_prompt %}}{{{{- {quoted(cue)} }}}}{{%- endif %}}")]
 

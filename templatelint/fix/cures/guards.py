@@ -82,7 +82,7 @@ _OWN = frozenset({"tool", "tools", "loop", "function", "messages"})
 
 def _incomplete(change: Change) -> bool:
     """A tool lacks a member, and the template raised."""
-    return change.healed and any(_lacks(tool) for tool in change.request.tools or ())
+    return (change.healed or change.joins) and any(map(_lacks, change.request.tools or ()))
 
 
 def _lacks(tool: object) -> bool:

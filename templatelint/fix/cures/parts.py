@@ -90,7 +90,8 @@ def _first(finding: Finding, code: Code) -> Proposals:
 
 
 def _strings(change: Change) -> bool:
-    return any(isinstance(message.get("content"), str) for message in change.request.messages) and change.healed
+    strings = any(isinstance(message.get("content"), str) for message in change.request.messages)
+    return (change.healed and strings) or change.joins
 
 
 CURES = (

@@ -168,7 +168,7 @@ def _newline_printed(finding: Finding, code: Code) -> Proposals:
 
 
 def _newline_added(change: Change) -> bool:
-    return change.prompts is not None and change.prompts[0] + "\n" == change.prompts[1]
+    return change.prompts is not None and _inked(change.prompts[0]) == _inked(change.prompts[1])
 
 
 CURES = (
