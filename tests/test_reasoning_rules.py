@@ -454,10 +454,10 @@ REAL = [
         "microsoft-OptiMind-SFT",
         {**SWITCHED, "TL401 error": ("sglang",), "TL402 error": ("transformers", "llama.cpp", "sglang")},
     ),
-    # thinks on demand, and never beside tools
+    # thinks on demand, and never beside tools; llama.cpp demands it by default
     Real(
         "deepseek-ai-DeepSeek-V3.1",
-        {"TL402 note": FOUR, "TL403 note": ("llama.cpp",), "TL405 note": THREE},
+        {"TL402 note": THREE, "TL402 error": ("llama.cpp",), "TL403 note": ("llama.cpp",), "TL405 note": THREE},
     ),
     Real("HuggingFaceTB-SmolLM3-3B", {**SWITCHED, "TL401 warning": FOUR}),
     Real("Qwen-QwQ-32B@16488a", {**SWITCHED, "TL402 error": FOUR, "TL405 note": THREE}),
