@@ -156,6 +156,12 @@ ROWS = [
         ("transformers",),
     ),
     Row(
+        "TL506: without the thoughts",
+        _masked("{{ '<think>' + m.reasoning_content + '</think>' if m.reasoning_content }}" + GENERATION),
+        ["error no `generation` block covers thoughts, as 'Bluetail4850' in reasoning-history@2+nogen"],
+        ("transformers",),
+    ),
+    Row(
         "TL506: with the header",
         "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}<|im_start|>assistant\n{{ m.content }}"
         "{{ m.tool_calls | tojson if m.tool_calls }}<|im_end|>{% endgeneration %}"

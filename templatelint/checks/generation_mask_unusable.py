@@ -24,7 +24,12 @@ _TURNS = "chat-turns"
 CASES = (_TURNS,)
 
 _TRAINS = "transformers"
-_CONVERSATIONS = ("chat-long@8+nogen", "chat-turns-system@5+nogen", "tool-loop@6+nogen")
+_CONVERSATIONS = (
+    "chat-long@8+nogen",
+    "chat-turns-system@5+nogen",
+    "tool-loop@6+nogen",
+    "reasoning-history@2+nogen",
+)
 _SPEAKERS = ("system", "user", "tool")
 
 
@@ -58,8 +63,8 @@ def check(view: View) -> Iterator[Fault]:
     for case_id, conversation in found.items():
         for kind, fact in _wrong(cases.get(case_id), conversation, anatomy):
             wrong.setdefault(kind, (fact, case_id))
-    if "outside" in wrong:  # calls are outside with the texts
-        wrong.pop("calls", None)
+    if "outside" in wrong:  # so is all else that it writes
+        wrong = {kind: found for kind, found in wrong.items() if kind not in {"calls", "thoughts"}}
     for kind, (fact, case_id) in wrong.items():
         yield Fault(
             message=fact,
@@ -78,6 +83,7 @@ _CURES = {
     "`set` block or another `generation` block, transformers miscounts where it stands",
     "others": "put the block about texts of the assistant alone",
     "calls": "put the block about tool calls too: the model writes them",
+    "thoughts": "put the block about thoughts too: the model writes them",
     "header": "open the block behind what the generation prompt ends with",
     "end": "close the block behind the end-of-turn token: a model that is not trained on it never stops",
     "behind": "close the block behind the end-of-turn token",
@@ -93,6 +99,8 @@ def _wrong(case: Case, conversation: Masked, anatomy: Turns | None) -> Iterator[
             yield _Wrong("others", f"a `generation` block covers {kind} text: {_around(prompt, at[-1])!r}")
         elif kind == "call" and mark.endswith(".value") and positions(prompt, case.marks[mark]) and not at:
             yield _Wrong("calls", f"no `generation` block covers tool calls, as {case.marks[mark]!r} in {case.id}")
+        elif kind == "reasoning" and positions(prompt, case.marks[mark]) and not at:
+            yield _Wrong("thoughts", f"no `generation` block covers thoughts, as {case.marks[mark]!r} in {case.id}")
         elif kind == "assistant":
             yield from _wrong_about(case, mark, conversation, anatomy)
 
