@@ -28,6 +28,8 @@ _FOREIGN = re.compile(r"<undefined>|\[object \w+\]|Undefined\(|<built-in method|
 # A part of content, which is a fault of its own where it is printed.
 _PART = re.compile(r"\{'(?:type': 'text', 'text|text)': ")
 _WORD = re.compile(r"\b(?:None|True|False)\b")
+# with `| tojson` it is JSON's word
+_MISSING = re.compile(r"\b(?:None|True|False|null)\b")
 
 
 def check(view: View) -> Iterator[Fault]:
@@ -38,7 +40,7 @@ def check(view: View) -> Iterator[Fault]:
             yield _fault(view, case, f"{leak[0]!r} is printed in place of a value", prompt[leak.start() :], "foreign")
             break
     for case, prompt in view.rendered(*_PLAIN):
-        leak = _WORD.search(prompt)
+        leak = _MISSING.search(prompt)
         if leak is not None and leak[0] not in view.template.source:
             fault = _fault(view, case, f"{leak[0]!r} is printed for a missing value", prompt[leak.start() :], "word")
             yield replace(fault, need="chat")
