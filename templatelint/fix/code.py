@@ -18,9 +18,7 @@ _OPENING = {"lparen": "rparen", "lbracket": "rbracket", "lbrace": "rbrace"}
 _LITERAL = frozenset({"string", "integer", "float"})
 # words that start no expression
 _WORDS = frozenset(
-    {"if", "elif", "else", "endif", "for", "endfor", "in", "is", "not", "and", "or", "set", "endset", "macro"}
-    | {"endmacro", "call", "endcall", "filter", "endfilter", "recursive", "continue", "break", "generation"}
-    | {"endgeneration", "with", "endwith", "true", "false", "none", "True", "False", "None"}
+    {"if", "else", "in", "is", "not", "and", "or", "recursive", "true", "false", "none", "True", "False", "None"}
 )
 
 

@@ -86,6 +86,14 @@ class Change:
         """Whether the prompt is now what another engine gave all along."""
         return self.after is not None and self.after.prompt is not None and self.after.prompt in self.peers
 
+    @property
+    def respelt(self) -> bool:
+        """Whether the prompt says what it said, or what another engine's said, and only spells values differently."""
+        if self.prompts is None:
+            return False
+        before, after = self.prompts
+        return any(reordered(after, other) for other in (before, *self.peers))
+
     def said(self) -> str:
         """Which cell it is, and how it changed, for people."""
         was, now = (_said(cell) for cell in (self.before, self.after))

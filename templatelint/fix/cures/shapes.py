@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from templatelint.fix.code import Edit
 from templatelint.fix.cure import Cure
 from templatelint.fix.cures.guards import assigned
-from templatelint.fix.proof import reordered, respelt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +74,7 @@ def _other_shape(change: Change) -> bool:
         return False
     if change.healed:
         return change.like("wire", "mapping", "native")
-    return change.prompts is not None and respelt(*change.prompts) and change.like("wire", "mapping", "native")
+    return change.respelt and change.like("wire", "mapping", "native")
 
 
 def _as_json(finding: Finding, code: Code) -> Proposals:
@@ -104,7 +103,7 @@ def _tight(chain: Chain) -> str:
 
 
 def _tools_respelt(change: Change) -> bool:
-    return bool(change.request.tools) and change.prompts is not None and reordered(*change.prompts)
+    return bool(change.request.tools) and change.respelt
 
 
 def _values(finding: Finding, code: Code) -> Proposals:
@@ -134,7 +133,7 @@ def _values(finding: Finding, code: Code) -> Proposals:
 
 
 def _values_respelt(change: Change) -> bool:
-    return any(map(_typed, _calls(change))) and change.prompts is not None and reordered(*change.prompts)
+    return any(map(_typed, _calls(change))) and change.respelt
 
 
 def _typed(arguments: object) -> bool:
