@@ -39,6 +39,7 @@ CALL = (
 WHOLE = CALL.replace(
     "{% for k, v in c.function.arguments | items %}<{{ k }}>{{ v }}</{{ k }}>{% endfor %}", "{{ c.function.arguments }}"
 )
+TOOLS_BEHIND = CALL.replace("{{ tools | tojson if tools }}", "").replace(CUE, "{{ tools | tojson if tools }}" + CUE)
 HALF_TYPED = (
     "{% for m in messages %}" + HEAD + "{% if m.role == 'user' and m.content is not string %}"
     "{% for part in m.content %}{{ part.text }}{% endfor %}{% else %}{{ m.content }}{% endif %}<|im_end|>\n{% endfor %}"
@@ -122,6 +123,13 @@ ROWS = [
         "transformers",
         WHOLE,
         ("error call arguments are printed as a Python dict",),
+    ),
+    Row(
+        "a tool's definition behind the user's text is no trace of a call",
+        "TL202",
+        "transformers",
+        TOOLS_BEHIND.replace("m.tool_calls or []", "[]"),
+        ("error tool calls of earlier assistant turns leave no trace in the prompt",),
     ),
     Row(
         "a part that is printed is no tool",

@@ -13,12 +13,17 @@ if TYPE_CHECKING:
 # Histories that end in a call, or go on without its result; servers refuse the first kind before they render.
 WITHOUT_RESULT = ("tool-pending", "tool-unanswered")
 
+_DEFINED = "tools.1.description"
+
 
 def lost_parts(prompt: str, case: Case, call: int) -> list[str]:
     """Which of name, argument key and argument value of the n-th call left no trace after the user's text."""
     text = region(prompt, case, until="")
     parts = ("name", "key", "value")
-    return [part for part in parts if (mark := case.marks.get(f"call.{call}.{part}")) and not positions(text, mark)]
+    lost = [part for part in parts if (mark := case.marks.get(f"call.{call}.{part}")) and not positions(text, mark)]
+    if "value" in lost and positions(text, case.marks.get(_DEFINED, "\0")):
+        return [part for part in parts if f"call.{call}.{part}" in case.marks]  # the definition has the other two
+    return lost
 
 
 def id_for_name(prompt: str, case: Case, lost: list[str]) -> bool:
