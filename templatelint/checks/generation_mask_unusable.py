@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from templatelint import cases
 from templatelint.checks._cues import spoken
-from templatelint.checks._masks import masked
 from templatelint.model import Fault
 from templatelint.reading import MARKER, positions, shortened, stretch, turns
 from templatelint.syntax import is_generation
@@ -56,6 +55,8 @@ def check(view: View) -> Iterator[Fault]:
                 span=view.mention("assistant", "messages"),
             )
         return
+    from templatelint.checks._masks import masked  # few templates need it, and it brings a renderer along
+
     anatomy = turns(view.prompt(_TURNS), view.case(_TURNS))
     variants = view.case(_TURNS).id.removeprefix(_TURNS)
     found = masked(view.model, view.template, view.engine, [f"{case_id}{variants}" for case_id in _CONVERSATIONS])
