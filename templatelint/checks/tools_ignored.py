@@ -11,11 +11,13 @@ from templatelint.reading import has
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from templatelint.model import RenderError
     from templatelint.view import View
 
 _OFFERS = ("tools-offer", "tools-offer-system", "tools-many", "tool-call")
 _CALLS = ("tool-call", "tool-call-empty", "tool-call-text")
-CASES = (*_OFFERS, *_CALLS)
+_ORDER = ("chat-two-users", "chat-two-assistants")
+CASES = (*_OFFERS, *_CALLS, *_ORDER)
 
 # names under which templates take tools that OpenAI clients do not send
 _OWN_NAMES = (
@@ -39,7 +41,7 @@ def check(view: View) -> Iterator[Fault]:
     none_shown = [case_id for case_id, missing in lost.items() if len(missing) == _offered(view.case(case_id))]
     if len(none_shown) == len(seen):
         history, calls_shown = _history(view)
-        failing = [case_id for case_id in _CALLS if view.raised(case_id) is not None]
+        failing = [case_id for case_id in _CALLS if _unaware(view, view.raised(case_id))]
         yield Fault(
             message=f"tool definitions never reach the prompt{_own_names(view)}{history}",
             help="print `tools` in the system part, or deploy a template of this model that does: "
@@ -68,6 +70,14 @@ def check(view: View) -> Iterator[Fault]:
         total=False,
         partial=True,
     )
+
+
+def _unaware(view: View, error: RenderError | None) -> bool:
+    """Whether what a call or its result runs into is there for another reason, as that roles have to alternate."""
+    if error is None:
+        return False
+    order = [view.raised(case_id) for case_id in _ORDER]
+    return error.kind != "refused" or any(known is not None and known.message == error.message for known in order)
 
 
 def _missing(case: Case, prompt: str) -> list[str]:
