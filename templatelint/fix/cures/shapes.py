@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 from templatelint.fix.code import Edit
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from templatelint.model import Finding
 
 _ARGUMENTS = frozenset({"arguments", "args"})
+_VALUE = re.compile("value of an argument|an argument that is")
 _DATA = frozenset({"tools", "tool", "function", "functions", "parameters", "properties"})
 
 
@@ -27,7 +29,7 @@ def _either(text: str) -> str:
 
 def _string_or_mapping(finding: Finding, code: Code) -> Proposals:
     """`(a if a is string else a | tojson)` in place of `a`, `a | string` or `a | tojson`."""
-    if "argument" not in finding.message or "value of an argument" in finding.message:
+    if "argument" not in finding.message or _VALUE.search(finding.message):
         return
     named = _ARGUMENTS if any(chain.last == "arguments" for chain in code.chains) else {"parameters", *_ARGUMENTS}
     places = [chain for chain in code.chains if chain.last in named and chain.loose and chain.whole]
@@ -108,7 +110,7 @@ def _tools_respelt(change: Change) -> bool:
 
 def _values(finding: Finding, code: Code) -> Proposals:
     """`(value if value is string else value | tojson)` where the values of arguments are printed."""
-    if "value of an argument" not in finding.message:
+    if not _VALUE.search(finding.message):
         return
     loops = {
         tag.pieces[4].value if tag.pieces[3].type == "comma" else tag.pieces[2].value
