@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from templatelint import cases, engines
+from templatelint.fix import proof
+
+if TYPE_CHECKING:
+    from program import InProcess
+
+SOURCE = (Path(__file__).parent / "data" / "fixes" / "TL301-null-content.jinja").read_text("utf-8")
+FIXED = SOURCE.replace("+ m.content }}\n{%- for call", "+ (m.content or '') }}\n{%- for call")
+FLAGS = ("--engine", "transformers", "--select", "TL301")
+
+
+@pytest.fixture(autouse=True)
+def _few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Enough of the proof for tests of what becomes of its result."""
+    some = [cases.get(case_id) for case_id in ("chat-basic", "tool-call", "tool-call-empty", "tool-loop")]
+    monkeypatch.setattr(proof, "_wanted", lambda: some)
+    monkeypatch.setattr(proof, "_usable", lambda: (engines.get("transformers"),))
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "t.jinja"
+    path.write_text(SOURCE, "utf-8")
+    path.chmod(0o640)
+    return path
+
+
+def test_a_diff_is_shown_and_nothing_written(cli: InProcess, path: Path) -> None:
+    ran = cli("lint", "t.jinja", "--diff", *FLAGS)
+    lines = ran.out.splitlines()
+    assert (ran.code, lines[:2]) == (1, ["--- t.jinja", "+++ t.jinja"])
+    assert [line[:1] for line in lines[3:]] == [" ", " ", " ", "-", "+", " ", " ", " "]
+    assert "Would fix 1 finding:\n- t.jinja:\n    1 × TL301 (content that may be missing is guarded)" in ran.err
+    assert path.read_text("utf-8") == SOURCE
+
+
+def test_a_fix_is_written_and_what_remains_is_told(cli: InProcess, path: Path) -> None:
+    link = path.with_name("link.jinja")
+    link.symlink_to(path.name)
+    ran = cli("lint", "link.jinja", "--fix", "--output-format", "json", *FLAGS)
+    assert (ran.code, json.loads(ran.out)["findings"]) == (0, [])
+    assert ran.err.startswith("Fixed 1 finding:\n")
+    assert (path.read_text("utf-8"), path.stat().st_mode & 0o777) == (FIXED, 0o640)
+    assert link.is_symlink()
+    again = cli("lint", "t.jinja", "--diff", *FLAGS)
+    assert (again.code, again.out, again.err) == (0, "", "")
+
+
+def test_newlines_are_kept(cli: InProcess, path: Path) -> None:
+    path.write_bytes(SOURCE.replace("\n", "\r\n").encode())
+    assert cli("lint", "t.jinja", "--fix", *FLAGS).code == 0
+    assert path.read_bytes() == FIXED.replace("\n", "\r\n").encode()
+
+
+def test_in_a_json_file_only_the_template_changes(cli: InProcess, path: Path) -> None:
+    config = path.with_name("tokenizer_config.json")
+    text = json.dumps({"chat_template": SOURCE, "x": [1, 2]}, indent=3)
+    config.write_text(text, "utf-8")
+    assert cli("lint", config.name, "--fix", *FLAGS).code == 0
+    changed = config.read_text("utf-8")
+    assert changed == json.dumps({"chat_template": FIXED, "x": [1, 2]}, indent=3)
+
+
+def test_what_is_accepted_is_left(cli: InProcess, path: Path) -> None:
+    accepted = "{# templatelint: ignore[TL301] our clients send texts #}\n" + SOURCE
+    path.write_text(accepted, "utf-8")
+    assert cli("lint", "t.jinja", "--diff", *FLAGS).code == 0
+
+
+def test_unsafe_fixes_alone_are_a_mistake(cli: InProcess, path: Path) -> None:
+    del path
+    ran = cli("lint", "t.jinja", "--unsafe-fixes")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--unsafe-fixes goes with --fix or --diff" in ran.err
+
+
+def test_findings_below_what_is_shown_are_left(cli: InProcess, path: Path) -> None:
+    ran = cli("lint", "t.jinja", "--diff", "--min-severity", "error", "--engine", "all", "--select", "TL301")
+    assert (ran.code, ran.out) == (0, "")
+    del path
