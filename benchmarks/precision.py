@@ -32,6 +32,7 @@ from witnesses import USUAL, WITNESSES, Seen, judge
 from templatelint import bounded, cases, engines
 from templatelint.lint import Options, lint
 from templatelint.model import Finding, RenderError
+from templatelint.renderers import RenderFailure
 from templatelint.sources import resolve
 
 if TYPE_CHECKING:
@@ -72,8 +73,13 @@ class _Environment:
         from transformers.utils import chat_template_utils
 
         compiled = chat_template_utils._compile_jinja_template(self.source)  # noqa: SLF001 (no public name takes variables)
-        # the servers pin releases that do not guard these two yet
-        text: str = compiled.render({"dict": dict, "namespace": Namespace, **variables})
+        try:
+            # the servers pin releases that do not guard these two yet
+            text: str = compiled.render({"dict": dict, "namespace": Namespace, **variables})
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise RenderFailure("raised", f"{type(error).__name__}: {error}") from error
         return text
 
 
