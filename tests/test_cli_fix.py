@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from gguf_bytes import header, text
 
 from templatelint import cases, engines
 from templatelint.fix import proof
@@ -63,8 +65,7 @@ def test_newlines_are_kept(cli: InProcess, path: Path) -> None:
 
 def test_in_a_json_file_only_the_template_changes(cli: InProcess, path: Path) -> None:
     config = path.with_name("tokenizer_config.json")
-    text = json.dumps({"chat_template": SOURCE, "x": [1, 2]}, indent=3)
-    config.write_text(text, "utf-8")
+    config.write_text(json.dumps({"chat_template": SOURCE, "x": [1, 2]}, indent=3), "utf-8")
     assert cli("lint", config.name, "--fix", *FLAGS).code == 0
     changed = config.read_text("utf-8")
     assert changed == json.dumps({"chat_template": FIXED, "x": [1, 2]}, indent=3)
@@ -74,6 +75,21 @@ def test_what_is_accepted_is_left(cli: InProcess, path: Path) -> None:
     accepted = "{# templatelint: ignore[TL301] our clients send texts #}\n" + SOURCE
     path.write_text(accepted, "utf-8")
     assert cli("lint", "t.jinja", "--diff", *FLAGS).code == 0
+
+
+def test_what_cannot_be_written_to_is_shown_only(cli: InProcess, path: Path) -> None:
+    path.with_name("m.gguf").write_bytes(header([("tokenizer.chat_template", text(SOURCE))]))
+    ran = cli("lint", "m.gguf", "--fix", "--engine", "transformers", "--select", "TL301", "--output-format", "json")
+    assert [found["rule"] for found in json.loads(ran.out)["findings"]] == ["TL301"]
+    assert ran.err == "note: m.gguf: not fixed: a GGUF is not written to in place; --diff shows what would change\n"
+    shown = cli("lint", "m.gguf", "--diff", *FLAGS)
+    assert (shown.code, shown.out.splitlines()[0]) == (1, "--- m.gguf")
+
+
+def test_standard_input_is_printed_fixed(cli: InProcess, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(path.read_bytes())))
+    ran = cli("lint", "-", "--fix", *FLAGS)
+    assert (ran.code, ran.out) == (0, FIXED)
 
 
 def test_unsafe_fixes_alone_are_a_mistake(cli: InProcess, path: Path) -> None:

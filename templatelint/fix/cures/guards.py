@@ -176,8 +176,10 @@ def _empty_calls(finding: Finding, code: Code) -> Proposals:
 
 def _no_calls(change: Change) -> bool:
     """The calls of a message are an empty list or null."""
-    shown = change.healed or change.prompts is not None
-    return shown and any("tool_calls" in message and not message["tool_calls"] for message in change.request.messages)
+    shown = change.after is not None and change.after.prompt is not None
+    return (shown or change.healed) and any(
+        "tool_calls" in message and not message["tool_calls"] for message in change.request.messages
+    )
 
 
 CURES = (

@@ -66,7 +66,7 @@ def _tool_parts(change: Change) -> bool:
 
 def _any_parts(change: Change) -> bool:
     """Also where the engine made the list out of a string: what it then renders is what all others do."""
-    return _parts(change, ("system", "user", "assistant", "tool", "developer"))
+    return change.joins or _parts(change, ("system", "user", "assistant", "tool", "developer"))
 
 
 def _dropped_too(change: Change) -> bool:
