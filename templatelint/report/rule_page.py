@@ -24,7 +24,7 @@ def facts(card: Card) -> str:
     """What a rule weighs, whether it has a fix, and beside what it is silent."""
     told = [f"Impact: {card.impact} · need: {card.need}", f"fix: {card.fix}", f"since {card.since}"]
     if card.subsumed_by:
-        told.append(f"not reported beside {', '.join(card.subsumed_by)}")
+        told.append(f"not repeated where it follows from {', '.join(card.subsumed_by)}")
     return " · ".join(told)
 
 
