@@ -41,6 +41,7 @@ def test_every_mutation_fits_a_template_and_names_rules_that_there_are(mutation:
         (_QWEN, "results-untagged", "caught", "TL203"),
         (_QWEN, "cue-lost-after-results", "caught", "TL501"),
         (_HERMES, "terminator-lost", "caught", "TL112"),
+        ("google-gemma-2-2b-it", "bos-doubled", "caught", "TL112"),
         (_QWEN, "quotes-swapped", "silent", None),
         (_HERMES, "comment-in-loop", "silent", None),
     ],

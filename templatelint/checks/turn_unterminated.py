@@ -69,6 +69,7 @@ def check(view: View) -> Iterator[Fault]:
             span=view.mention("'user'", '"user"', "messages"),
             impact="degrades",
         )
+    yield from _beginnings(view, anatomy)
     eos = view.model.tokenizer.special_tokens.get("eos_token", "")
     for case, prompt in view.rendered(*CASES):
         fault = _fault_in(case.id, prompt, eos)
@@ -99,6 +100,26 @@ def _ends(anatomy: Turns) -> bool:
     cue = anatomy.user_to_assistant.strip()
     chats = bool(cue) and anatomy.tail.strip().endswith(cue)
     return not chats or not follows.strip() or "\n\n" in follows or _PLAIN.fullmatch(follows) is None
+
+
+def _beginnings(view: View, anatomy: Turns | None) -> Iterator[Fault]:
+    """The token that begins a text, twice there and nowhere else; or where an assistant turn ends."""
+    special = view.model.tokenizer.special_tokens
+    bos, prompt = special.get("bos_token", ""), view.prompt("chat-turns")
+    if not bos or bos == special.get("eos_token"):
+        return
+    doubled = prompt.count(bos) == prompt.count(bos + bos) * 2 == 2  # noqa: PLR2004 (two of them, side by side)
+    if doubled or (anatomy is not None and _end(anatomy).lstrip().startswith(bos)):
+        what = "stands there twice" if doubled else "follows the text of the assistant"
+        yield Fault(
+            message=f"{bos!r}, with which a text begins, {what}: "
+            f"{around(prompt, prompt.find(bos) if doubled else prompt.rfind(bos))!r}",
+            help="write `bos_token` once, before everything" if doubled else "end assistant turns with `eos_token`",
+            cases=("chat-turns",),
+            cause="beginning twice" if doubled else "beginning for end",
+            span=view.mention("bos_token", "messages"),
+            impact="degrades",
+        )
 
 
 def _alike(anatomy: Turns) -> bool:
