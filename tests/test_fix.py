@@ -199,6 +199,18 @@ def test_chains_know_their_extent() -> None:
     assert all(source[chain.start : chain.end] == chain.text for chain in code.chains)
 
 
+@pytest.mark.parametrize(
+    "source",
+    ["{{ a" + ".a" * 2000 + " }}", "{{ " + "(" * 1000 + "a" + ")" * 1000 + " }}"],
+    ids=["links", "brackets"],
+)
+def test_what_nobody_writes_is_not_looked_at(source: str) -> None:
+    code = read(source)
+    assert code is not None
+    assert code.chains == ()
+    assert read(source + "{# #}" * 50_000) is None
+
+
 @pytest.mark.parametrize("ascii_only", [True, False])
 def test_an_edit_inside_json_changes_that_literal_alone(tmp_path: Path, ascii_only: bool) -> None:
     source = "{# “é” \n\t #}{{ a['x'] }}\r\n"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _FIXES = 40  # of one model: a template that still has some is left with them
 _TRIES = 40  # edits for one finding and cure of which it is seen whether they cure
+_PROPOSALS = 200  # edits that are looked at to find these
 _PROOFS = 5  # of those that do, which are observed everywhere
 _PEERS = 4  # engines, of the default set, with which a cell that was healed may agree
 ACCEPTS = "--unsafe-fixes accepts that"
@@ -117,7 +118,7 @@ class _Fixer:
             if code is None:
                 continue
             further: list[tuple[Model, Finding, int]] = []
-            for edits in cure.propose(left, code):
+            for edits in islice(cure.propose(left, code), _PROPOSALS):
                 changed = writing.revised(current, now, edits)
                 after = changed.template(template.name) or template
                 if after.source in {template.source, *tried} or not _parses(after.source):

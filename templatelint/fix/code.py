@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _OPENING = {"lparen": "rparen", "lbracket": "rbracket", "lbrace": "rbrace"}
+# What real templates hold is far below these; beyond, a hostile one would take its square in time.
+_LONGEST = 200_000  # characters of a template; the longest real ones have half of that
+_MOST_PIECES = 1500  # tokens of a tag
+_MOST_LINKS = 24  # of a chain
+_NEAREST = 60  # chains that are looked at for one finding
 _LITERAL = frozenset({"string", "integer", "float"})
 # words that start no expression
 _WORDS = frozenset(
@@ -183,7 +188,7 @@ class Code:
             return ()
         start, end = span
         touched = [chain for chain in self.chains if chain.tag.start < end and start < chain.tag.end]
-        return tuple(sorted(touched, key=lambda chain: _distance(chain, start)))
+        return tuple(sorted(touched, key=lambda chain: _distance(chain, start))[:_NEAREST])
 
 
 def _distance(chain: Chain, offset: int) -> int:
@@ -192,7 +197,9 @@ def _distance(chain: Chain, offset: int) -> int:
 
 @lru_cache(maxsize=16)
 def read(source: str) -> Code | None:
-    """The tags of a template; None where it cannot be cut into tokens."""
+    """The tags of a template; None where it cannot be cut into tokens, or is too long to be looked at."""
+    if len(source) > _LONGEST:
+        return None
     try:
         return Code(source, tuple(_tags(source)))
     except TemplateSyntaxError:
@@ -218,6 +225,8 @@ def _tags(source: str) -> Iterator[Tag]:
 
 def _chains(source: str, tag: Tag) -> Iterator[Chain]:
     pieces = tag.pieces
+    if len(pieces) > _MOST_PIECES:
+        return
     first = 1 if tag.prints else 2  # behind the statement's name
     for index in range(first, len(pieces) - 1):
         if not _starts(pieces, index):
@@ -226,7 +235,7 @@ def _chains(source: str, tag: Tag) -> Iterator[Chain]:
         last = pieces[index].value if pieces[index].type == "name" else ""
         if pieces[index].type in _OPENING:
             behind = _closed(pieces, index)
-        while True:
+        for _ in range(_MOST_LINKS):
             following = _followed(pieces, behind)
             yield Chain(
                 pieces[index].start,

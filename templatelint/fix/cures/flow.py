@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from templatelint.fix.proof import Change
     from templatelint.model import Finding
 
+_LONGEST = 1000  # characters of a condition that a reader is to check
 _RENDERER = ("llama.cpp", "ollama")
 
 
@@ -49,7 +50,7 @@ def _guarded_rest(finding: Finding, code: Code) -> Proposals:
     if "`continue`" not in finding.message:
         return
     exits = list(_exits(code))
-    yield from (_edits(code, leaving) for leaving in exits)
+    yield from (_edits(code, leaving) for leaving in exits if len(leaving.condition) <= _LONGEST)
 
 
 def _exits(code: Code) -> Iterator[_Exit]:
