@@ -70,7 +70,8 @@ def _as_the_user(view: View) -> Iterator[Fault]:
         before, behind = prompt[: result.start], prompt[result.end :]
         if before.endswith('"') and behind.startswith('"'):  # as JSON
             before, behind = before[:-1], behind[1:]
-        if behind == anatomy.tail and _opens_alike(anatomy, common_header(turns_prompt[: user.start], before)):
+        header = common_header(turns_prompt[: user.start].rstrip(), before.rstrip())
+        if behind.lstrip() == anatomy.tail.lstrip() and _opens_alike(anatomy, header):
             yield Fault(
                 message="the result of a tool stands in the prompt like words of the user, "
                 f"between {shortened(anatomy.user_header)!r} and {shortened(anatomy.tail)!r}",
@@ -86,6 +87,7 @@ def _as_the_user(view: View) -> Iterator[Fault]:
 
 def _opens_alike(anatomy: Turns, header: str) -> bool:
     """Whether a header is the user's, apart from what closes the turn before it."""
-    left = anatomy.user_header[: max(0, len(anatomy.user_header) - len(header))]
+    whole = anatomy.user_header.rstrip()
+    left = whole[: max(0, len(whole) - len(header))]
     closing = all(marker in anatomy.user_to_assistant for marker in MARKER.findall(left))
     return bool(header.strip()) and closing and not MARKER.sub("", left).strip()
