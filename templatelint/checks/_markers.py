@@ -10,6 +10,7 @@ TURNS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("<|header_start|>", ("<|eot|>", "<|eom|>")),  # Llama 4
     ("<|start_of_role|>", ("<|end_of_text|>",)),  # Granite
     ("<|START_OF_TURN_TOKEN|>", ("<|END_OF_TURN_TOKEN|>",)),  # Command R
+    ("<|start|>", ("<|end|>", "<|call|>", "<|return|>")),  # gpt-oss
     ("[INST]", ("[/INST]",)),  # Mistral, Llama 2: the user's part only
 )
 PARTS: tuple[tuple[str, tuple[str, ...]], ...] = (

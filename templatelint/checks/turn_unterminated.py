@@ -77,6 +77,7 @@ def check(view: View) -> Iterator[Fault]:
             marker = _QUOTED.search(fault.cause)
             yield replace(fault, span=view.mention(marker[1] if marker else "messages", "messages"))
             return
+    yield from _twice(view, anatomy)
 
 
 @lru_cache(maxsize=256)  # engines mostly agree on a prompt
@@ -118,6 +119,20 @@ def _beginnings(view: View, anatomy: Turns | None) -> Iterator[Fault]:
             cases=("chat-turns",),
             cause="beginning twice" if doubled else "beginning for end",
             span=view.mention("bos_token", "messages"),
+            impact="degrades",
+        )
+
+
+def _twice(view: View, anatomy: Turns | None) -> Iterator[Fault]:
+    """The token behind an assistant's text, side by side with itself."""
+    found = _TOKEN.match(_end(anatomy).lstrip()) if anatomy is not None else None
+    if anatomy is not None and found is not None and _end(anatomy).lstrip().startswith(found[0] * 2):
+        yield Fault(
+            message=f"{found[0]!r} ends an assistant turn twice: {shortened(_end(anatomy))!r}",
+            help="write what ends a turn once: the second is no text that the model would write",
+            cases=("chat-turns",),
+            cause="ends twice",
+            span=view.mention(found[0], "eos_token", "messages"),
             impact="degrades",
         )
 
