@@ -451,7 +451,10 @@ HARMFUL: tuple[Mutation, ...] = (
         "results-untagged",
         "results of tools stand in the prompt like words of the user",
         (
-            sub(r"""(?<!<\|observation\|>' \}\}\n\{%- endif %\}\n\{\{- )'\\n<tool_response>\\n' \}\}([\s\S]*?)'\\n</tool_response>' \}\}""", r"""'\\n' }}\1'' }}"""),
+            sub(
+                r"""(?<!<\|observation\|>' \}\}\n\{%- endif %\}\n\{\{- )'\\n<tool_response>\\n' \}\}([\s\S]*?)'\\n</tool_response>' \}\}""",
+                r"""'\\n' }}\1'' }}""",
+            ),
             sub(r"""'<tool_response>\\n' \}\}([\s\S]*?)'\\n</tool_response>\\n' \}\}""", r"""'' }}\1'' }}"""),
             sub(r"<\|start_header_id\|>ipython<", "<|start_header_id|>user<"),
             sub(r"<｜tool▁output▁begin｜>' \+ (.*?) \+ '<｜tool▁output▁end｜>", r"<｜User｜>' + \1 + '"),
