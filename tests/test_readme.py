@@ -32,6 +32,7 @@ REAL = {
     "Llama-3.1-8B-Instruct.jinja": "meta-llama-Llama-3.1-8B-Instruct.jinja",
     "gemma-2-2b-it.jinja": "google-gemma-2-2b-it.jinja",
     "EXAONE-4.0-32B.jinja": "LGAI-EXAONE-EXAONE-4.0-32B.jinja",
+    "granite-3.1-8b-instruct.jinja": "ibm-granite-granite-3.1-8b-instruct.jinja",
     "r1-1776.jinja": "unsloth-r1-1776.jinja",
     "gemma-4-31B-it.jinja": "google-gemma-4-31B-it.jinja",
     "MiMo-V2.5.jinja": "XiaomiMiMo-MiMo-V2.5.jinja",
