@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from templatelint import passages
 from templatelint.syntax import Syntax, TemplateSyntax, parse
 
 if TYPE_CHECKING:
@@ -179,9 +180,14 @@ class View:
         return at, at + (len(word[0]) if word else 1)
 
     def mention(self, *texts: str) -> tuple[int, int] | None:
-        """Offsets of the first of the texts that stands in the source: where a reader would begin to look."""
-        for text in texts:
-            at = self.template.source.find(text)
-            if at >= 0:
-                return at, at + len(text)
-        return None
+        """Offsets of the first of the texts that stands in the source: where a reader would begin to look.
+
+        In a tag rather than in text outside of tags, and never in a comment.
+        """
+        found = (passages.mention(self.template.source, text) for text in texts if text)
+        return next((span for span in found if span is not None), None)
+
+    @property
+    def written(self) -> str:
+        """The template's source without its comments, which say nothing of what it does; offsets are the source's."""
+        return passages.without_comments(self.template.source)

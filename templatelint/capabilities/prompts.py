@@ -74,7 +74,7 @@ def _cue_read_off(cells: Cells) -> str | None:
     flag may write the same.
     """
     prompt, history = cells.prompt(_BASIC), cells.prompt(_TURNS)
-    if prompt is None or history is None or _FLAG not in cells.view.template.source:
+    if prompt is None or history is None or _FLAG not in cells.view.written:
         return None
     user, anatomy = stretch(prompt, cells.case(_BASIC), "user.1"), turns(history, cells.case(_TURNS))
     if user is None or anatomy is None or not anatomy.user_to_assistant.strip():

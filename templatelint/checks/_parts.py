@@ -72,7 +72,7 @@ def printed(view: View, case_id: str, *roles: str) -> int | None:
         return None if _writes_keys(view) else found
     at = prompt.find(_OBJECT)
     lost = at >= 0 and not all(has(prompt, case, mark) for mark in marks)
-    return at if lost and _OBJECT not in view.template.source else None
+    return at if lost and _OBJECT not in view.written else None
 
 
 def _keyed(prompt: str, case: Case, mark: str) -> int | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from jinja2 import nodes
 
 from templatelint import call_syntax
+from templatelint.passages import without_comments
 from templatelint.reading import THOUGHT, has, stretch
 from templatelint.syntax import TemplateSyntax, parse, walk
 from templatelint.view import NoText
@@ -74,7 +75,7 @@ _SIGNS = ("think", "reason", "thought", "inner_prefix")
 
 def concerned(source: str) -> bool:
     """Whether the source names anything of thoughts: most templates that do not need no cell rendered."""
-    lower = source.lower()
+    lower = without_comments(source).lower()
     return any(sign in lower for sign in _SIGNS)
 
 

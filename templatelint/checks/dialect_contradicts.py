@@ -55,7 +55,7 @@ def _second(view: View, found: Contradiction, first: tuple[int, int] | None) -> 
     if found.kind == "mark":
         text, says = found.asked, "the system text asks for it"
     elif found.kind == "syntax":
-        text, says = _written(view.template.source, found.shown), "the history has its own"
+        text, says = _written(view.written, found.shown), "the history has its own"
     else:
         return
     place = view.mention(text) if len(text) >= _TELLING and text not in found.asked[:-1] else None

@@ -25,7 +25,7 @@ _FORMAT = re.compile(
 
 def check(view: View) -> Iterator[Fault]:
     """Look for other template languages, then for the user's text in the simplest prompts."""
-    source = view.template.source
+    source = view.written
     if view.load_error is not None or not has_text(view):
         yield from _other_language(source, view)
 

@@ -36,12 +36,12 @@ def check(view: View) -> Iterator[Fault]:
     """Look for Python's spelling of what the case holds as JSON."""
     for case, prompt in view.rendered(*CASES):
         leak = _FOREIGN.search(prompt)
-        if leak is not None and leak[0] not in view.template.source:
+        if leak is not None and leak[0] not in view.written:
             yield _fault(view, case, f"{leak[0]!r} is printed in place of a value", prompt[leak.start() :], "foreign")
             break
     for case, prompt in view.rendered(*_PLAIN):
         leak = _MISSING.search(prompt)
-        if leak is not None and leak[0] not in view.template.source:
+        if leak is not None and leak[0] not in view.written:
             fault = _fault(view, case, f"{leak[0]!r} is printed for a missing value", prompt[leak.start() :], "word")
             yield replace(fault, need="chat")
             break
@@ -140,7 +140,7 @@ def _python_dict(view: View, text: str, keys: set[str]) -> re.Match[str] | None:
         (
             found
             for found in quoted.finditer(text)
-            if found[0] not in view.template.source and not _PART.match(text, found.start())
+            if found[0] not in view.written and not _PART.match(text, found.start())
         ),
         None,
     )
