@@ -60,9 +60,10 @@ class Config:
         """Whether a pattern of `exclude` names that path, a folder above it, or its last part."""
         if self.path is None or not self.exclude:
             return False
-        from templatelint.suppress.per_file import matches
+        from templatelint.patterns import Pattern
 
-        return matches(self.path.parent, path, self.exclude)
+        folder = self.path.parent
+        return any(Pattern(pattern, folder, anywhere=True).means(path) for pattern in self.exclude)
 
     @property
     def baseline_path(self) -> str | None:

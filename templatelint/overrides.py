@@ -10,8 +10,8 @@ from templatelint import cards, diff, engines, outcomes, sources
 from templatelint.errors import TemplatelintError
 from templatelint.lint import fingerprint
 from templatelint.model import Fault, Finding, NotRun
+from templatelint.patterns import Pattern
 from templatelint.severity import ALWAYS_ON, Stance, severity
-from templatelint.suppress.per_file import matches
 from templatelint.suppress.scope import DRIFT
 
 if TYPE_CHECKING:
@@ -46,9 +46,14 @@ class Override:
     settings: str
     folder: Path
 
+    @property
+    def pattern(self) -> Pattern:
+        """The file or files that it is about."""
+        return Pattern(self.file, self.folder)
+
     def means(self, path: str) -> bool:
         """Whether it is about that file."""
-        return matches(self.folder, path, (self.file,))
+        return self.pattern.means(path)
 
     @property
     def base(self) -> str:
@@ -63,16 +68,13 @@ class Override:
     @property
     def files(self) -> tuple[str, ...]:
         """The files that it means, in order; one that a plain name means is among them also where it is missing."""
-        if not any(sign in self.file for sign in "*?["):
-            return (_from_here(self.folder / self.file),)
-        try:
-            found = sorted(path for path in self.folder.glob(self.file) if path.is_file())
-        except (NotImplementedError, OSError, ValueError):  # an absolute pattern; a folder that cannot be read
-            return ()
-        return tuple(map(_from_here, found))
+        pattern = self.pattern
+        if (plain := pattern.plain) is not None:
+            return (_from_here(plain),)
+        return tuple(_from_here(path) for path, meant in pattern.looked_at() if meant)
 
 
-def _from_here(path: Path) -> str:
+def _from_here(path: str | Path) -> str:
     try:
         return os.path.relpath(path)
     except (OSError, ValueError):  # the working directory is gone; another drive

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
-from pathlib import Path
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING
 
-_LOOKED_AT = 20_000  # files under a pattern's folder, to see whether all that it means took part
-_WILD = "*?["
+from templatelint.patterns import Pattern
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_LOOKED_AT = 20_000  # files and folders, to see which a pattern means
 
 
 @dataclass(frozen=True)
@@ -31,39 +36,28 @@ class PerFileIgnore:
     folder: Path
     text: str = field(default="", repr=False)
 
+    @cached_property
+    def _files(self) -> Pattern:
+        return Pattern(self.pattern, self.folder, anywhere=True)
+
     def matches(self, path: str) -> bool:
         """Whether it means that file."""
-        return matches(self.folder, path, (self.pattern,))
+        return self._files.means(path)
 
     def others(self, judged: frozenset[str]) -> bool:
         """Whether it means files of the same endings beside those judged (real paths): they may need it."""
         endings = tuple({os.path.splitext(path)[1] for path in judged})  # noqa: PTH122 (str in, str out)
-        literal = self.pattern[: min(self.pattern.find(sign) % (len(self.pattern) + 1) for sign in _WILD)]
+        for seen, (path, meant) in enumerate(self._files.looked_at()):
+            if seen >= _LOOKED_AT or (meant and path.endswith(endings) and os.path.realpath(path) not in judged):
+                return True
+        return False
+
+    @property
+    def empty(self) -> bool:
+        """Whether it means no file that is there; it is not said to be where that takes long to see."""
         seen = 0
-        for above, folders, names in os.walk(self.folder / literal.rpartition("/")[0]):
-            folders[:] = [name for name in folders if not name.startswith(".")]
-            for name in names:
-                seen += 1
-                path = os.path.join(above, name)  # noqa: PTH118 (a Path for each of thousands of files takes long)
-                other = name.endswith(endings) and os.path.realpath(path) not in judged and self.matches(path)
-                if other or seen > _LOOKED_AT:
-                    return True
-        return False
-
-
-def matches(folder: Path, path: str | Path, patterns: tuple[str, ...]) -> bool:
-    """Whether a pattern names that path as seen from the folder, a folder above it, or its last part."""
-    try:
-        top = folder.resolve()
-        inside = Path(path).resolve()
-    except (OSError, RuntimeError):  # the working directory is gone, or links go round in a circle
-        return False
-    if not inside.is_relative_to(top):
-        return False
-    relative = inside.relative_to(top)
-    candidates = [relative, *relative.parents][:-1] if relative.parts else []
-    return any(
-        fnmatchcase(candidate.as_posix(), pattern.rstrip("/")) or fnmatchcase(candidate.name, pattern)
-        for pattern in patterns
-        for candidate in candidates
-    )
+        for _, meant in islice(self._files.looked_at(), _LOOKED_AT):
+            if meant:
+                return False
+            seen += 1
+        return seen < _LOOKED_AT
