@@ -6,6 +6,7 @@ import pytest
 from reports_by_hand import finding, report, whole
 
 from templatelint import cards
+from templatelint import ignores as ignores_module
 from templatelint.checks import suppression_misplaced
 from templatelint.engines import running
 from templatelint.ignores import ignores
@@ -43,6 +44,7 @@ LOOP = "{%- for m in messages %}{{ m.content }}{% endfor %}\n"
         ("  \t" + IGNORE + "\r\nx", ("TL201",), "no tools here"),
         ("\ufeff" + IGNORE + "\nx", ("TL201",), "no tools here"),
         ("{% if x %}\n" + IGNORE + "\n{% endif %}", ("TL201",), "no tools here"),
+        ("{#- templatelint: ignore[TL201] [JIRA-12] no tools -#} \t\n{{ x }}", ("TL201",), "[JIRA-12] no tools"),
     ],
 )
 def test_a_comment_names_rules_and_a_reason(source: str, rules: tuple[str, ...], reason: str) -> None:
@@ -58,6 +60,8 @@ def test_a_comment_names_rules_and_a_reason(source: str, rules: tuple[str, ...],
         "{% raw %}\n" + IGNORE + "\n{% endraw %}",
         "{# templatelint is a linter #}\nx",
         "{# see templatelint: it ignores[TL201] #}\nx",
+        "{# Templatelint: a linter #}\nx",
+        "{# templatelint ignores what it does not know #}\nx",
         "templatelint: ignore[TL201] text",
         "{% broken '" + IGNORE,
         "{# templatelint: ignore[TL201] open",
@@ -78,6 +82,16 @@ def test_what_is_no_comment_for_us(source: str) -> None:
         ("{# templatelint: ignore[] x #}\nb", ["rules"]),
         ("{# templatelint: ignore[TL201] #}\nb", ["reason"]),
         ("{# templatelint: ignor[TL201] x #}\nb", ["word"]),
+        ("{# templatelint: ignore[TL201] -- … #}\nb", ["reason"]),
+        ("{# templatelint: ignore[TL201][TL101, TL102] x #}\nb", ["bracket"]),
+        ("{# TemplateLint: ignore[TL201] x #}\nb", ["name"]),
+        ("{# templatelint ignore[TL201] x #}\nb", ["colon"]),
+        ("{#- TEMPLATELINT-ignore [TL201] x #}\nb", ["colon"]),
+        ("{#- templatelint: ignore[TL101 tools-ignored] x -#}\n{{ b }}", ["unknown TL101 tools-ignored"]),
+        # blanks behind it, where nothing takes them
+        ("a\n" + IGNORE + "  \nb", ["blanks"]),
+        (IGNORE + " \t\n" + LOOP, []),
+        ("{%- set a = 1 -%}\n" + TIGHT + "  \r\nb", []),
         ("{#- templatelint: ignore[TL2O1] x -#}\n{{ b }}", ["unknown TL2O1"]),
         ("{#- templatelint: ignore[TL2] x -#}\n{{ b }}", ["unknown TL2"]),
         # the newline in front of it would be the last one, which engines drop
@@ -104,16 +118,50 @@ def test_what_is_wrong_with_a_comment(source: str, kinds: list[str]) -> None:
     assert all(problem.help for problem in comment.problems)
 
 
-def test_the_nearest_rule_is_named() -> None:
-    (comment,) = ignores("{#- templatelint: ignore[tools-ignord] x -#}\n{{ b }}")
-    assert [problem.help for problem in comment.problems] == ["did you mean tools-ignored?"]
+@pytest.mark.parametrize(
+    ("rules", "cure"),
+    [
+        ("tools-ignord", "did you mean tools-ignored?"),
+        ("TL2", "name each rule in full, with commas: TL201, TL202"),
+        ("tl20", "name each rule in full, with commas: TL201, TL202"),
+        ("TL101 TL201", "separate them with commas"),
+        ("T", "templatelint rule lists them"),
+    ],
+)
+def test_the_rule_that_is_meant_is_named(rules: str, cure: str) -> None:
+    (comment,) = ignores("{#- templatelint: ignore[" + rules + "] x -#}\n{{ b }}")
+    assert [problem.help for problem in comment.problems] == [cure]
+
+
+@pytest.mark.parametrize(
+    ("below", "last"),
+    [
+        ("{{ b }}\n{{ c }}", 3),
+        ("{%- if b\n   and c %}\n{{ d }}", 4),
+        ("\n  \n{# more\n #}\n{{ b\n}}", 8),
+        # tags that share a line hang together: no comment can stand between them
+        ("{{ b\n}}{{ c\n}}\n{{ d }}", 5),
+        ("text\n{{ b }}", 3),
+        ("{{ b\r\n}}\r\n{{ c }}", 4),
+        ("{{ b", 3),
+        ("", 3),
+    ],
+)
+def test_the_line_below_is_all_of_the_tag_that_begins_there(below: str, last: int) -> None:
+    (comment,) = ignores(f"{{{{ a }}}}\n{IGNORE}\n{below}")
+    assert (comment.line, comment.first, comment.last) == (2, 3, last)
+
+
+@pytest.mark.parametrize(("line", "place"), [(1, 1), (2, 2), (3, 2), (4, 2), (5, 2), (6, 6), (7, 7), (8, 7), (99, 99)])
+def test_a_comment_is_never_to_be_put_into_a_tag(line: int, place: int) -> None:
+    assert ignores_module.above("a\n{{ b\n}}{{ c\n\n}}\nd\n{# e\n#}\n", line) == place
 
 
 def test_comments_that_stand_above_each_other_mean_the_line_below_them() -> None:
     found = ignores(f"{{{{ a }}}}\n{IGNORE}\n{IGNORE}\n\n{IGNORE}\n{{{{ b }}}}\n")
     assert [(one.line, one.first, one.last, one.head) for one in found] == [
-        (2, 3, 4, False),
-        (3, 4, 4, False),
+        (2, 3, 6, False),
+        (3, 4, 6, False),
         (5, 6, 6, False),
     ]
 
@@ -121,6 +169,18 @@ def test_comments_that_stand_above_each_other_mean_the_line_below_them() -> None
 def test_the_head_is_what_only_comments_are_in_front_of() -> None:
     found = ignores(f"\ufeff{{# about #}}\n{IGNORE}\n\n{IGNORE}\n{{{{ a }}}}\n{IGNORE}\n{{{{ b }}}}")
     assert [one.head for one in found] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    "comment", ["ignore[TL9%d] x", "ignore[%d] x", "ignor%d[TL201] x", "ignore[TL201%s] x" % (",x%d" * 9)]
+)
+def test_of_many_faulty_comments_the_first_are_told(comment: str) -> None:
+    lines = ["{#- templatelint: " + comment.replace("%d", str(number)) + " -#}\n" for number in range(3_000)]
+    *faults, more = suppression_misplaced.check(_view("transformers", "".join(lines) + "{{ x }}"))
+    assert len(faults) == 20
+    assert faults[0].help
+    every = 3_000 * (9 if "x%d" in comment else 1)
+    assert more.message == f"{every - 20:,} more faults of ignore comments are not told one by one"
 
 
 def test_many_comments_take_no_longer_than_some() -> None:
@@ -252,6 +312,16 @@ def test_a_comment_in_the_wrong_place_is_told_the_right_one() -> None:
     assert told.help == "move it above line 4 or to the head of the file"
 
 
+def test_a_finding_within_a_tag_is_accepted_above_it() -> None:
+    source = "{{ a }}\n{#- templatelint: ignore[TL201] known -#}\n{{ b\n | c }}\n{{ d\n | e }}"
+    assert _applied(report(_at(4)), [_model(source)]).findings == ()
+    found, told = _applied(report(_at(6)), [_model(source)]).findings
+    assert {found.rule, told.rule} == {"TL201", "TL010"}
+    (idle,) = [one for one in (found, told) if one.rule == "TL010"]
+    assert "finds something in line 6" in idle.message
+    assert idle.help == "move it above line 5 or to the head of the file"
+
+
 def test_what_a_larger_lack_hides_is_not_unused() -> None:
     larger = whole(rule="TL001", name="template-does-not-load")
     source = HEAD.replace("TL201", "TL202")
@@ -326,6 +396,27 @@ def test_an_entry_is_unused_when_all_it_means_took_part(
     after = _applied(report(templates=uses), per_file=[_entry(folder, "legacy/*", "TL201")])
     assert [found.rule for found in after.findings] == told
     assert all(found.place == Place("templatelint.toml", 2, 1) for found in after.findings)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "told"),
+    [
+        ("legacy/*", False),
+        ("./legacy/**/*.jinja", False),
+        ("old/*", True),
+        ("*.j2", True),
+        ("{legacy,old}/*", True),
+        ("legacy/m.jinja/x", True),
+    ],
+)
+def test_a_pattern_that_means_no_file_is_told(folder: Path, pattern: str, told: bool) -> None:
+    (folder / "legacy").mkdir()
+    (folder / "legacy" / "m.jinja").touch()
+    after = _applied(report(), per_file=[_entry(folder, pattern, "TL201", "TL101")])
+    assert [found.message for found in after.findings] == (
+        [f'per-file-ignores of "{pattern}" mean no file that is there'] if told else []
+    )
+    assert all("braces" in found.help for found in after.findings if "{" in pattern)
 
 
 # --------------------------------------------------------------------------------- fingerprints, which they rest on

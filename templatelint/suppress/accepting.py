@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from templatelint.ignores import Ignore
-    from templatelint.model import Finding, Model, Report, Template
+    from templatelint.model import Finding, Model, Report, Template, TemplateUse
     from templatelint.suppress.per_file import PerFileIgnore
     from templatelint.suppress.scope import Scope
 
@@ -76,9 +76,9 @@ class _Comment:
         found = [one.excerpt_line for one in report.findings if (one.rule, one.ref) == (self.rule, self.ref)]
         if not found:
             return None
-        line = min(found)
+        line = ignores.above(self.template.source, min(found))
         return (
-            f"something in line {line}, not in the line below",
+            f"something in line {min(found)}, not in the line below",
             f"move it above line {line} or to the head of the file",
         )
 
@@ -96,11 +96,11 @@ class _PerFile:
         return finding.rule in self.rules and self.entry.matches(finding.place.path)
 
     def suppressed(self, finding: Finding) -> Suppressed:
-        return Suppressed(finding, "per-file", self.entry.reason, self._place)
+        return Suppressed(finding, "per-file", self.entry.reason, _place(self.entry))
 
     def idle(self, scope: Scope) -> Finding | None:
         """What is to be said where it accepts nothing."""
-        used = [use for use in scope.report.templates if self.entry.matches(use.path)]
+        used = _used(self.entry, scope.report)
         if not used or not all(scope.judged(rule, use.ref) for rule in self.rules for use in used):
             return None
         if self.entry.others(frozenset(os.path.realpath(use.path) for use in used)):
@@ -110,15 +110,31 @@ class _PerFile:
             f'per-file-ignores of "{self.entry.pattern}" ignore {meant}, which finds nothing there',
             f'take "{self.word}" out of it',
             self.entry.settings,
-            self._place,
+            _place(self.entry),
             scope.weight,
             cause=f"{self.word} {self.entry.pattern}",
         )
 
-    @property
-    def _place(self) -> Place:
-        quoted = (f"{quote}{self.entry.pattern}{quote}" for quote in "\"'")
-        return unused.place_of(self.entry.settings, self.entry.text, *quoted, self.entry.pattern)
+
+def _used(entry: PerFileIgnore, report: Report) -> list[TemplateUse]:
+    return [use for use in report.templates if entry.matches(use.path)]
+
+
+def _nothing_there(entry: PerFileIgnore, scope: Scope) -> Finding:
+    braces = "; braces are no sign of a pattern: write an entry for each" if "{" in entry.pattern else ""
+    return unused.finding(
+        f'per-file-ignores of "{entry.pattern}" mean no file that is there',
+        f"mend the pattern, which is seen from the folder of {entry.settings}, or take it out{braces}",
+        entry.settings,
+        _place(entry),
+        scope.weight,
+        cause=f"nothing {entry.pattern}",
+    )
+
+
+def _place(entry: PerFileIgnore) -> Place:
+    quoted = (f"{quote}{entry.pattern}{quote}" for quote in "\"'")
+    return unused.place_of(entry.settings, entry.text, *quoted, entry.pattern)
 
 
 def applied(report: Report, models: Sequence[Model], per_file: Sequence[PerFileIgnore], scope: Scope) -> Report:
@@ -140,6 +156,7 @@ def applied(report: Report, models: Sequence[Model], per_file: Sequence[PerFileI
     if not scope.tells:
         return report
     told = [found for one in idle if UNUSED not in _rules(one) and (found := one.idle(scope)) is not None]
+    told += [_nothing_there(entry, scope) for entry in per_file if not _used(entry, report) and entry.empty]
     # what ignores this very rule has a say in what was just found, and is judged by that alone
     report, idle = _split(unused.among(report, told), [one for one in means if UNUSED in _rules(one)])
     return unused.among(report, [found for one in idle if (found := one.idle(scope)) is not None])
@@ -152,7 +169,7 @@ def _rules(one: _Comment | _PerFile) -> tuple[str, ...]:
 def _comments(models: Iterable[Model]) -> Iterator[_Comment]:
     for model in models:
         for template in model.templates:
-            if ignores.WORD in template.source and ignores.honoured(model, template):
+            if ignores.WORD in template.source.lower() and ignores.honoured(model, template):
                 for comment in ignores.ignores(template.source):
                     for rule in comment.rules:
                         yield _Comment(model.reference(template), template, comment, rule)
