@@ -46,6 +46,7 @@ _TOOL_CELLS = ("tools-offer", "tools-many", *_CALL_CELLS)
 _CALL_MARK = "call.1.value"
 _TOOL_MARKS = ("tools.1.description", "tools.1.name", _CALL_MARK)
 _TOOLS_IGNORED = "TL201"
+_MISSING, _NO_CHAT = "TL601", "TL007"
 # Rules that look at further cells, which are worth observing in few templates.
 _DISAGREEMENT, _TRIMMING = "TL004", "TL005"
 # Rules whose findings say that the same thing is lost: chat as a whole, the system message.
@@ -116,14 +117,21 @@ def lint(models: Sequence[Model], options: Options, progress: Progress | None = 
         verdicts.append(verdict)
         if progress is not None:
             progress(len(verdicts), len(units))
+    whole = [finding for model in models for finding in _judge_model(model, options)]
+    missing = {finding.ref for finding in whole if finding.rule == _MISSING}
     return Report(
         engines=tuple(EngineUse(e.name, e.renderer, e.version, e.emulated) for e in running),
         templates=tuple(
             TemplateUse(unit.ref, unit.template.name, unit.template.origin.path, unit.template.sha256) for unit in units
         ),
         findings=(
-            *(finding for model in models for finding in _judge_model(model, options)),
-            *(finding for verdict in verdicts for finding in verdict.findings),
+            *whole,
+            *(
+                finding
+                for verdict in verdicts
+                for finding in verdict.findings
+                if finding.rule != _NO_CHAT or finding.ref not in missing  # empty: that it is no template goes without
+            ),
         ),
         not_run=(
             *(NotRun("*", "*", f"{name}: {why_not}") for name, why_not in engines.absent(options.engines).items()),
@@ -392,7 +400,9 @@ def _judge_model(model: Model, options: Options) -> list[Finding]:
     choices = {engine.name: engine.choose(model, basic) for engine in running}
     refusals = {name: refusal for name, choice in choices.items() if (refusal := _refusal(choice))}
     stance = _stance(options, running, matrix.Matrix({}, {}, {}))
-    whole = _Unit(model, Template("", "", Origin(model.ref, "")))
+    named = model.templates[0] if model.templates else None
+    path = named.origin.path if named else "<stdin>" if model.ref == "-" else model.ref
+    whole = _Unit(model, Template(named.name if named and model.picked else "", "", Origin(path, "")))
     return [
         _finding(
             whole, card, fault, dict.fromkeys(refusals, fault.cases), _weight(card, fault, refusals.keys(), stance)

@@ -191,6 +191,7 @@ class Model:
         local: a file of the user's, whose inline suppressions may be honoured.
         notes: what the user should know about how the reference was resolved.
         elsewhere: the file that carries the template of this model where the reference is a companion without one.
+        not_for_chat: why a model without a template needs none (`general.type is mmproj`); empty where it may chat.
     """
 
     ref: str
@@ -202,6 +203,7 @@ class Model:
     local: bool = True
     notes: tuple[str, ...] = ()
     elsewhere: str = ""
+    not_for_chat: str = ""
 
     def template(self, name: str) -> Template | None:
         """The template of that name, if there is one."""

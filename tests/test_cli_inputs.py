@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from program import DEAF, start
+from gguf_bytes import header, text, u32
+from program import CHATML, DEAF, start
 
 from templatelint import config
 
@@ -21,6 +24,40 @@ if TYPE_CHECKING:
 LONG = "x" * 10_000
 DIGITS = "9" * 10_000
 HALF = "{{ messages[-1].content }}\\ud83d"  # as JSON writes it
+
+
+# ------------------------------------------------------------------------------------------ files of a GGUF
+
+
+def _shard(number: int) -> bytes:
+    template = [("tokenizer.chat_template", text(CHATML))] if number == 0 else []
+    return header([("general.architecture", text("llama")), ("split.no", u32(number)), *template])
+
+
+def test_later_shards_are_left_out_where_the_first_is_named(cli: InProcess, folder: Path) -> None:
+    names = [f"m-0000{number + 1}-of-00003.gguf" for number in range(3)]
+    for number, name in enumerate(names):
+        (folder / name).write_bytes(_shard(number))
+    ran = cli("lint", *names, "--engine", "transformers")
+    assert ran.code == 0
+    assert ran.out.count("later shards of a split left out: the first one has its template") == 1
+    ran = cli("lint", *names[1:], "--engine", "transformers")
+    assert (ran.code, ran.err.count("carries no template")) == (2, 2)
+
+
+def test_an_empty_template_is_one_finding(cli: InProcess, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "empty.jinja").write_bytes(b"\n")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    for ref, path in (("empty.jinja", "empty.jinja"), ("empty.jinja#default", "empty.jinja"), ("-", "<stdin>")):
+        ran = cli("lint", ref, "--output-format", "concise", "-q")
+        assert (ran.code, ran.out) == (1, f"{path}:1:1: error[TL601] the default template is empty\n")
+
+
+def test_concise_lines_name_a_named_template(cli: InProcess, folder: Path) -> None:
+    templates = [{"name": "default", "template": CHATML}, {"name": "tool_use", "template": "{{ messages"}]
+    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": templates}), encoding="utf-8")
+    ran = cli("lint", "tokenizer_config.json", "--select", "TL001", "--output-format", "concise", "-q")
+    assert re.fullmatch(r"tokenizer_config.json:1:\d+: \w+\[TL001\] #tool_use:  .*\n", ran.out)
 
 
 # --------------------------------------------------------------------------------------------- settings

@@ -207,6 +207,31 @@ def test_folder_of_weights_without_template(tmp_path: Path) -> None:
     assert (model.kind, model.templates, model.metadata) == ("folder", (), {"architectures": ["X"]})
 
 
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({"config.json": '{"architectures": ["LlamaForCausalLM"]}'}, ""),
+        ({"config.json": '{"architectures": ["ChatGLMModel"]}'}, ""),
+        ({"config.json": '{"architectures": "BertModel"}'}, ""),
+        ({"config.json": '{"architectures": ["BertForMaskedLM"]}'}, "its architecture is BertForMaskedLM"),
+        ({"config.json": '{"architectures": ["XLMRobertaModel"]}'}, "its architecture is XLMRobertaModel"),
+        (
+            {"config.json": '{"architectures": ["Qwen3ForSequenceClassification"]}'},
+            "its architecture is Qwen3ForSequenceClassification",
+        ),
+        ({"config_sentence_transformers.json": "{}"}, "it has a config_sentence_transformers.json"),
+    ],
+)
+def test_what_nobody_chats_with_needs_no_template(files: dict[str, str], reason: str, tmp_path: Path) -> None:
+    write(tmp_path, files)
+    config = tmp_path / "tokenizer_config.json"
+    config.write_text("{}", "utf-8")
+    for ref in (tmp_path, config):
+        model = resolve(str(ref))
+        assert model.not_for_chat == reason
+        assert model.notes == ((f"no chat model: {reason}",) if reason else ())
+
+
 MISTRAL = {
     "both": (["consolidated.safetensors", "tekken.json"], ["consolidated.safetensors", "tekken.json"]),
     "shards-and-old-tokenizer": (

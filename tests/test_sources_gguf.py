@@ -10,6 +10,7 @@ import pytest
 from gguf_bytes import ARRAY, STRING, Value, flag, header, number, text, texts, u32
 
 from templatelint.errors import TemplatelintError
+from templatelint.lint import Options, lint
 from templatelint.sources import resolve
 from templatelint.sources.gguf_header import Header, read_header
 
@@ -92,6 +93,31 @@ def test_every_version_and_byte_order(version: int, order: str, tmp_path: Path) 
         "split.no": 0,
         "split.count": 3,
     }
+
+
+@pytest.mark.parametrize(
+    ("pairs", "reason"),
+    [
+        ([("general.type", text("model"))], ""),
+        ([("general.type", text("mmproj")), ("general.architecture", text("clip"))], "general.type is mmproj"),
+        ([("general.type", text("adapter")), ("general.architecture", text("llama"))], "general.type is adapter"),
+        ([("general.type", text("imatrix"))], "general.type is imatrix"),
+        ([("general.architecture", text("llama"))], ""),
+        ([("general.architecture", text("clip"))], "general.architecture is clip"),
+        ([("general.architecture", text("nomic-bert"))], "general.architecture is nomic-bert"),
+        ([("general.architecture", text("qwen3")), ("qwen3.pooling_type", u32(3))], "qwen3.pooling_type is 3"),
+        ([("general.architecture", text("qwen3")), ("qwen3.pooling_type", u32(0))], ""),
+        ([("general.type", text("adapter")), ("tokenizer.chat_template", text("{{ messages }}"))], ""),
+    ],
+)
+def test_what_nobody_chats_with_needs_no_template(
+    pairs: Sequence[tuple[str, Value]], reason: str, tmp_path: Path
+) -> None:
+    model = resolve(save(tmp_path, header(pairs)))
+    assert model.not_for_chat == reason
+    assert model.notes == ((f"no chat model: {reason}",) if reason else ())
+    told = {finding.rule for finding in lint([model], Options(select=("TL601",), jobs=1)).findings}
+    assert told == (set() if reason or model.templates else {"TL601"})
 
 
 @pytest.mark.parametrize("endianess", ["LITTLE", "BIG"])

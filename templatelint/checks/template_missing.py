@@ -22,11 +22,12 @@ def check(view: View) -> Iterator[Fault]:  # noqa: ARG001 (where a template is, 
 
 def check_model(model: Model, refusals: Mapping[str, RenderError]) -> Iterator[Fault]:
     """Say so where engines find no template for a plain chat; they then invent one or refuse to chat."""
-    if not refusals or model.elsewhere:
+    if not refusals or model.elsewhere or model.not_for_chat:
         return
     default = model.template("default")
     if default is not None:
-        message = "the default template is empty"
+        blank = not default.source.strip()
+        message = "the default template is empty" if blank else next(iter(refusals.values())).message
     elif model.templates:
         named = ", ".join(template.name for template in model.templates)
         message = f"plain chat has no template: the model carries {named} and none named default"
@@ -35,6 +36,6 @@ def check_model(model: Model, refusals: Mapping[str, RenderError]) -> Iterator[F
     yield Fault(
         message=message,
         help="add the template of its base model (`chat_template.jinja`, or `--chat-template-file` at the engine): "
-        "llama.cpp falls back to ChatML, the other engines refuse chat requests",
+        "llama.cpp falls back to ChatML, most other engines refuse chat requests",
         cause="missing",
     )

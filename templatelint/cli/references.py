@@ -23,14 +23,17 @@ class Read:
     Attributes:
         models: each reference as typed, with its model.
         given: the tokens that the user set: what he set is no assumption of ours.
+        left_out: references that another one stands for.
     """
 
     models: tuple[tuple[str, Model], ...]
     unreadable: tuple[Unreadable, ...]
     given: frozenset[str] = frozenset()
+    left_out: tuple[Remark, ...] = ()
 
     def remarks(self) -> Iterator[Remark]:
         """What the user must know about how the references were understood."""
+        yield from self.left_out
         for ref, model in self.models:
             yield from (Remark(ref, note) for note in model.notes)
             if model.tokenizer.assumed:
@@ -47,7 +50,7 @@ def read(
     """Resolve references, each file once however often and however it was typed."""
     models: list[tuple[str, Model]] = []
     unreadable: list[Unreadable] = []
-    wanted = once(refs)
+    wanted, left_out = _without_later_shards(once(refs))
     if sum(map(is_stdin, wanted)) > 1:
         raise TemplatelintError("stdin is asked for twice", help="- alone takes all of its templates")
     for ref in wanted:
@@ -58,7 +61,26 @@ def read(
         else:
             models.append((ref, model))
     given = {"bos_token": bos_token, "eos_token": eos_token}
-    return Read(tuple(models), tuple(unreadable), frozenset(name for name, text in given.items() if text is not None))
+    named = frozenset(name for name, text in given.items() if text is not None)
+    return Read(tuple(models), tuple(unreadable), named, tuple(left_out))
+
+
+def _without_later_shards(refs: Sequence[str]) -> tuple[list[str], list[Remark]]:
+    """The references without the shards of a split GGUF whose first one is among them: that carries the template."""
+    if not any(ref.lower().endswith(".gguf") for ref in refs):
+        return list(refs), []
+    from templatelint.sources.gguf import first_shard
+
+    known = {_identity(ref) for ref in refs}
+    kept: list[str] = []
+    left_out: list[Remark] = []
+    for ref in refs:
+        first = first_shard(Path(ref).name)
+        if first and first != Path(ref).name and _identity(str(Path(ref).with_name(first))) in known:
+            left_out.append(Remark(ref, "later shards of a split left out: the first one has its template"))
+        else:
+            kept.append(ref)
+    return kept, left_out
 
 
 def once(refs: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Report → one line a finding, `path:line:col: severity[rule] message`, and a summary."""
+"""Report → one line a finding, `path:line:col: severity[rule] message`, and a summary; `#NAME` before the message."""
 
 from __future__ import annotations
 
@@ -30,4 +30,5 @@ def _line(finding: Finding, paint: Paint) -> str:
     place = finding.place
     where = f"{paint(visible(place.path), 'bold')}:{place.line}:{place.column}"
     what = paint(f"{finding.severity}[{visible(finding.rule)}]", SEVERITY_STYLES[finding.severity])
-    return f"{where}: {what} {visible(finding.message)}\n"
+    named = f"#{visible(finding.template)}: " if finding.template not in ("", "default") else ""
+    return f"{where}: {what} {named}{visible(finding.message)}\n"

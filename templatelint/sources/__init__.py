@@ -94,7 +94,9 @@ def _with_carrier(model: Model, path: str) -> Model:
 
     carrier = folder.carrier(str(Path(path).parent))
     if not carrier or Path(carrier) == Path(path):
-        return model
+        reason = folder.not_for_chat(str(Path(path).parent)) if path else ""
+        notes = (*model.notes, f"no chat model: {reason}") if reason else model.notes
+        return replace(model, not_for_chat=reason, notes=notes)
     told = any(carrier in note for note in model.notes)
     notes = model.notes if told else (*model.notes, f"the template of this model is in {carrier}")
     return replace(model, elsewhere=carrier, notes=notes)

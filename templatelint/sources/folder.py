@@ -24,6 +24,9 @@ _MODEL_FILES = ("config.json", "generation_config.json", "special_tokens_map.jso
 # Of Mistral's own format: weights, and the tokenizers that mistral_common reads.
 _MISTRAL_WEIGHTS = re.compile(r"consolidated.*\.safetensors")
 _MISTRAL_TOKENIZER = re.compile(r"tekken\.json|tokenizer\.model\.v.*")
+# Of models that embed or rank (sentence-transformers), and of what transformers calls such classes of models.
+_EMBEDS = ("config_sentence_transformers.json", "sentence_bert_config.json")
+_NO_CHAT = re.compile(r"\w*(For(MaskedLM|QuestionAnswering|\w*Classification)|(Bert|Roberta|MPNet)Model)")
 # GGUFs that go along with a model and carry no template.
 _COMPANION = re.compile(r"(.*[-_.])?(mmproj|imatrix)(?![a-z0-9]).*", re.IGNORECASE)
 
@@ -48,7 +51,11 @@ def resolve(path: str) -> Model:
     if weights and not templates:
         notes.append(f"{Path(path, weights[0])} beside the tokenizer files was not looked into")
     tokenizer, unread = tokens.read_tokenizer(config, path)
-    return Model(path, "folder", templates, tokenizer, _metadata(path, names), notes=(*notes, *unread))
+    metadata = _metadata(path, names)
+    reason = "" if templates else not_for_chat(path)
+    if reason:
+        notes.append(f"no chat model: {reason}")
+    return Model(path, "folder", templates, tokenizer, metadata, notes=(*notes, *unread), not_for_chat=reason)
 
 
 def carrier(path: str) -> str:
@@ -60,6 +67,19 @@ def carrier(path: str) -> str:
     config_path = str(Path(path, _CONFIG))
     templates, _ = _templates(path, config_json.templates(*_read(config_path), config_path))
     return _where(templates) if templates else ""
+
+
+def not_for_chat(path: str) -> str:
+    """What of a folder says that nobody chats with its model; empty where nothing does."""
+    names = _names(path) if opening.is_folder(path) else frozenset[str]()
+    for name in _EMBEDS:
+        if name in names:
+            return f"it has a {name}"
+    listed = _metadata(path, names).get("architectures")
+    classes = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
+    if classes and all(map(_NO_CHAT.fullmatch, classes)):
+        return f"its architecture is {', '.join(classes)}"
+    return ""
 
 
 def _names(path: str) -> frozenset[str]:

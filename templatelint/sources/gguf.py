@@ -32,6 +32,29 @@ _ENDS = ("eos_token", "eot_token", "eom_token")
 _UNNAMED = ("eot_token", "eom_token")  # facts, not variables that a template is given
 _IDS = {token: f"{_GGML}{name}_token_id" for token, name in _SPECIAL.items()}
 
+_TYPE, _ARCHITECTURE, _POOLING = "general.type", "general.architecture", ".pooling_type"
+# Of llama.cpp's architectures (2026-11) those that embed, rank, see or hear and never answer.
+_NO_CHAT = frozenset(
+    {
+        "bert",
+        "clip",
+        "eurobert",
+        "gemma-embedding",
+        "jina-bert-v2",
+        "jina-bert-v3",
+        "llama-embed",
+        "modern-bert",
+        "neo-bert",
+        "nomic-bert",
+        "nomic-bert-moe",
+        "t5encoder",
+        "wavtokenizer-dec",
+        "whisper",
+    }
+)
+
+_POOLINGS = range(1, 5)  # mean, cls, last, rank; 0 is none
+
 _SHARD = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.IGNORECASE)
 
 
@@ -58,7 +81,30 @@ def from_header(header: Header, path: str, ref: str) -> Model:
     )
     notes = [f"{key} is ignored: tokenizer.chat_template has the same name" for key in header.shadowed]
     notes += _unresolved(header)
-    return Model(ref, "gguf", templates, _tokenizer(header), _metadata(header), local=False, notes=tuple(notes))
+    reason = "" if templates else _not_for_chat(header)
+    if reason:
+        notes.append(f"no chat model: {reason}")
+    return Model(
+        ref,
+        "gguf",
+        templates,
+        _tokenizer(header),
+        _metadata(header),
+        local=False,
+        notes=tuple(notes),
+        not_for_chat=reason,
+    )
+
+
+def _not_for_chat(header: Header) -> str:
+    """What of the header says that nobody chats with this file; empty where nothing does."""
+    values = header.values
+    pooled = next((key for key, value in values.items() if key.endswith(_POOLING) and value in _POOLINGS), "")
+    if values.get(_TYPE, "model") != "model":
+        return f"{_TYPE} is {values[_TYPE]}"
+    if values.get(_ARCHITECTURE) in _NO_CHAT:
+        return f"{_ARCHITECTURE} is {values[_ARCHITECTURE]}"
+    return f"{pooled} is {values[pooled]}" if pooled else ""
 
 
 def _default_first(header: Header) -> list[tuple[str, str]]:

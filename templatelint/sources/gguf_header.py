@@ -21,6 +21,7 @@ _ID = "_token_id"
 
 # What is kept of the header; everything else is stepped over.
 _KEPT = (_GGML, "general.", "split.")
+_KEPT_ENDS = (".pooling_type",)
 
 _MAGIC = b"GGUF"
 _VERSIONS = range(1, 4)
@@ -160,11 +161,11 @@ class _Walk:
             self._tokens(kind)
         elif name.startswith(_GGML) and name.endswith(_ID) and kind not in _INTEGERS:
             raise TemplatelintError(f"{self.path}: {_shown(name)} is {_kind(kind)}, not an integer")
-        elif kind == _STRING and name.startswith(_KEPT):
+        elif kind == _STRING and _is_kept(name):
             text = self._short_text()
             if text is not None:
                 self.values[name] = text
-        elif kind in _FORMATS and name.startswith(_KEPT):
+        elif kind in _FORMATS and _is_kept(name):
             self._scalar(name, kind)
         else:
             self._skip(kind, 0)
@@ -338,6 +339,10 @@ class _Walk:
             f"{self.path} ends at byte {self.source.size:,}, {missing:,} too early for {self._key}",
             help=_INCOMPLETE,
         )
+
+
+def _is_kept(name: str) -> bool:
+    return name.startswith(_KEPT) or name.endswith(_KEPT_ENDS)
 
 
 _INCOMPLETE = "is the download incomplete? fetch the file again"
