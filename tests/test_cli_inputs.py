@@ -57,7 +57,7 @@ def test_concise_lines_name_a_named_template(cli: InProcess, folder: Path) -> No
     templates = [{"name": "default", "template": CHATML}, {"name": "tool_use", "template": "{{ messages"}]
     (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": templates}), encoding="utf-8")
     ran = cli("lint", "tokenizer_config.json", "--select", "TL001", "--output-format", "concise", "-q")
-    assert re.fullmatch(r"tokenizer_config.json:1:\d+: \w+\[TL001\] #tool_use:  .*\n", ran.out)
+    assert re.fullmatch(r"tokenizer_config.json:1:\d+: \w+\[TL001\] #tool_use: .*\n", ran.out)
 
 
 # --------------------------------------------------------------------------------------------- settings
