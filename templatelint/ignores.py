@@ -192,12 +192,12 @@ def _read(comment: Ignore, directive: re.Match[str], source: str, *, examine: bo
         return replace(comment, problems=(wrong,))
     rules: list[str] = []
     problems: list[Problem] = []
-    for word in directive["rules"].split(","):
-        rule = _ids().get(word.strip().lower())
+    for word in filter(None, map(str.strip, directive["rules"].split(","))):
+        rule = _ids().get(word.lower())
         if rule is not None:
             rules.append(rule)
         else:
-            problems.append(_unknown(word.strip(), suggest=suggest and len(problems) < TOLD))
+            problems.append(_unknown(word, suggest=suggest and len(problems) < TOLD))
     if examine:
         problems += _changes(comment, source)
     return replace(comment, rules=tuple(dict.fromkeys(rules)), reason=reason, problems=tuple(problems))
@@ -215,7 +215,7 @@ def _unknown(word: str, *, suggest: bool) -> Problem:
     parts = word.split()
     if len(parts) > 1 and all(part.lower() in _ids() for part in parts):
         return Problem(kind, f"{fact}rules without a comma: {clip(word)}", "separate them with commas")
-    begun = [rule for rule in cards.all_cards() if word.upper() not in {"", "T"} and rule.startswith(word.upper())]
+    begun = [rule for rule in cards.all_cards() if word.upper() != "T" and rule.startswith(word.upper())]
     if begun:
         return Problem(
             kind, f"{fact}the beginning of ids, {word}", f"name each rule in full, with commas: {', '.join(begun[:2])}"

@@ -39,6 +39,7 @@ LOOP = "{%- for m in messages %}{{ m.content }}{% endfor %}\n"
     [
         (IGNORE + "\nx", ("TL201",), "no tools here"),
         (TIGHT + "\nx", ("TL201",), "no tools here"),
+        ("{# templatelint: ignore[TL201,] a #}\nx", ("TL201",), "a"),
         ("{#templatelint:ignore[tools-ignored,TL101]a#}\nx", ("TL201", "TL101"), "a"),
         ("{# templatelint: ignore[ TL201 , TL201 ] two\n   lines #}\nx", ("TL201",), "two lines"),
         ("  \t" + IGNORE + "\r\nx", ("TL201",), "no tools here"),

@@ -51,13 +51,15 @@ def before(config: Config, named: Path | None, target: Path | None) -> Accepted:
 
     found: list[Baseline] = []
     for path in dict.fromkeys(path for path in paths if path):
+        if target is not None and path == str(target) and baseline.is_empty(path):
+            continue
         if opening.status(path) is not None:
             found.append(baseline.read(path))
         elif target is None or path != str(target):
             raise TemplatelintError(f"no such baseline: {path}", help=f"--write-baseline {path} makes it")
     entries = tuple(entry for one in found for entry in one.entries)
     first = found[0] if found else baseline.Baseline(str(target))
-    return Accepted(config, baseline.Baseline(first.path, entries, first.text), target)
+    return Accepted(config, baseline.Baseline(first.path, entries), target)
 
 
 def after(judged: Judged, accepted: Accepted, counted: Iterable[Severity], note: Callable[[str], None]) -> Report:
@@ -87,7 +89,7 @@ def after(judged: Judged, accepted: Accepted, counted: Iterable[Severity], note:
         entries = baseline.renewed(report, known, refs, scope, frozenset(counted))
         text = baseline.written(path, entries)
         output.to_file(accepted.target, [text])
-        known = baseline.Baseline(path, entries, text)
+        known = baseline.parsed(text.encode(), path)
         note(f"{path} accepts {len(entries)} {'finding' if len(entries) == 1 else 'findings'}")
     return baseline.applied(report, known, refs, scope)
 

@@ -79,7 +79,10 @@ class _Flags:
 @click.option("--extend-select", multiple=True, metavar="RULE,...", callback=split, help="These too.")
 @click.option("--ignore", multiple=True, metavar="RULE,...", callback=split, help="Not these.")
 @click.option(
-    "--min-severity", type=_severity, help="Show this severity and above: error, warning or note.  [default: warning]"
+    "--min-severity",
+    type=_severity,
+    help="Show this severity and above (error, warning or note) in full and concise; the others carry all."
+    "  [default: warning]",
 )
 @click.option("--fail-on", type=_severity, help="Exit 1 at this severity and above.  [default: error]")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 in spite of findings.")
@@ -116,8 +119,12 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
     from templatelint.cli.progress import bar
 
     flags = _Flags(**values)
+    if flags.diff and flags.write_baseline is not None:
+        raise click.UsageError("--diff and --write-baseline exclude each other: --diff writes nothing")
     config = session.config
     options = _options(flags, config)
+    if session.output_file is not None and session.output_file in (flags.baseline, flags.write_baseline):
+        raise click.UsageError(f"-o and the baseline are one file: {session.output_file}")
     accepted = accepting.before(config, flags.baseline, flags.write_baseline)
     named = judging.named(refs, config, session.note)
     wanted = [ref for ref in named if not config.excludes((references.is_stdin(ref) and flags.stdin_filename) or ref)]
@@ -129,6 +136,7 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
         bos_token=flags.bos_token if flags.bos_token is not None else config.bos_token,
         eos_token=flags.eos_token if flags.eos_token is not None else config.eos_token,
     )
+    references.need_other_file(session.output_file, read)
     for row in read.unreadable:
         session.error(row.message, row.help)
     asked = judging.Asked(options, config, engines=flags.engine, needs=flags.needs)
@@ -170,14 +178,14 @@ def _fixed(session: Session, read: Read, asked: Asked, accepted: Accepted, flags
 
 def _options(flags: _Flags, config: Config) -> Options:
     """Flags over settings, checked."""
-    from templatelint.lint import Options
+    from templatelint.lint import Options, chosen
 
     if flags.parsers:
         from templatelint.dialects.serving.parsers import need_asked
 
         need_asked(flags.parsers, flags.engine or config.engine or (), "--tool-call-parser")
     select, extend, ignore = _selection(flags, config)
-    return Options(
+    options = Options(
         engines=tuple(dict.fromkeys(flags.engine or config.engine or ())),
         needs=flags.needs or config.needs,
         select=select,
@@ -186,6 +194,9 @@ def _options(flags: _Flags, config: Config) -> Options:
         jobs=flags.jobs or config.jobs or 0,
         parsers=flags.parsers or config.parsers,
     )
+    if not chosen(options):
+        raise click.UsageError("no rule is left: all that are selected are ignored")
+    return options
 
 
 def _selection(flags: _Flags, config: Config) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
@@ -233,7 +244,7 @@ def _write(session: Session, report: Report, judged: Judged, flags: _Flags, code
 
 
 def _least(session: Session, flags: _Flags) -> Severity:
-    """What is shown: as asked, and never less than what decides the exit code."""
+    """What is shown: as asked, or else no less than what decides the exit code."""
     asked = flags.min_severity or session.config.min_severity
     if asked is not None:
         return asked

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from templatelint import cards
+from templatelint.engines import ENGINES
 from templatelint.errors import TemplatelintError, clip
 from templatelint.model import SEVERITIES, Lines, Place, Suppressed
 from templatelint.nearest import unknown
@@ -27,7 +29,8 @@ _TEXTS = ("path", "rule", "fingerprint")  # what an entry cannot do without
 _OTHERS = ("template", "severity", "message", "reason")
 _NAME = "name"  # written for people, not read
 _DEFAULT = "default"
-_WRITTEN = re.compile(r'"fingerprint": "([^"\\]*+)"')
+_WRITTEN = re.compile(r'"fingerprint"\s*+:\s*+"')
+_MARK = b"\xef\xbb\xbf"
 
 Key = tuple[str, str, str]
 
@@ -43,6 +46,7 @@ class Entry:
         severity: a note is accepted as a note only.
         message: for people.
         reason: the user's words; may be empty.
+        place: where it stands in its file; None where that is not known.
     """
 
     path: str
@@ -53,6 +57,7 @@ class Entry:
     severity: Severity
     message: str = ""
     reason: str = ""
+    place: Place | None = field(default=None, compare=False)
 
     @property
     def key(self) -> Key:
@@ -71,12 +76,10 @@ class Baseline:
 
     Attributes:
         path: the file as the user named it.
-        text: what it says.
     """
 
     path: str
     entries: tuple[Entry, ...] = ()
-    text: str = field(default="", repr=False)
 
 
 # ---------------------------------------------------------------------------------------------- reading
@@ -88,17 +91,49 @@ def read(path: str) -> Baseline:
     Raises:
         TemplatelintError: it cannot be read, or is no baseline.
     """
+    from templatelint.sources import opening
+
+    return parsed(opening.read_bytes(path, opening.MAX_JSON, "a JSON file"), path)
+
+
+def parsed(raw: bytes, path: str) -> Baseline:
+    """The baseline that the bytes of a file hold.
+
+    Raises:
+        TemplatelintError: it is no baseline.
+    """
     from templatelint.sources import json_object
 
-    text, body = json_object.read(path)
+    raw = raw.removeprefix(_MARK)
+    if not raw.strip():
+        raise TemplatelintError(f"{path} is empty", help=f"--write-baseline {path} fills it")
+    text, body = json_object.parse(raw, path)
     if body.get("version") != VERSION or not isinstance(body.get("findings"), list):
         raise TemplatelintError(
             f"{path} is no baseline of this version: it has not both version {VERSION} and a list of findings",
             help="--write-baseline FILE makes one",
         )
     folder = _folder(path)
-    entries = [_entry(path, folder, number, row) for number, row in enumerate(body["findings"], 1)]
-    return Baseline(path, tuple(entries), text)
+    rows = body["findings"]
+    entries = [_entry(path, folder, number, row) for number, row in enumerate(rows, 1)]
+    places = [Place(path, *line) for line in _lines(text)]
+    if len(places) == len(entries):  # else something else in the file is called so
+        entries = [replace(entry, place=place) for entry, place in zip(entries, places, strict=True)]
+    return Baseline(path, tuple(entries))
+
+
+def is_empty(path: str) -> bool:
+    """Whether the file is there and holds nothing yet."""
+    from templatelint.sources import opening
+
+    found = opening.status(path)
+    return found is not None and stat.S_ISREG(found.st_mode) and not found.st_size
+
+
+def _lines(text: str) -> Iterator[tuple[int, int]]:
+    """Line and column of each fingerprint."""
+    lines = Lines(text)
+    return (lines.line_of(found.start()) for found in _WRITTEN.finditer(text))
 
 
 def _entry(path: str, folder: str, number: int, row: object) -> Entry:
@@ -111,6 +146,9 @@ def _entry(path: str, folder: str, number: int, row: object) -> Entry:
         raise unknown("rule", rule, cards.all_cards(), where=f"{where}: ")
     if severity not in SEVERITIES:
         raise unknown("severity", severity, SEVERITIES, where=f"{where}: ")
+    for name in row.get("engines", ()):
+        if name not in ENGINES:
+            raise unknown("engine", name, ENGINES, where=f"{where}: ")
     return Entry(
         _real(row["path"], folder),
         row.get("template", _DEFAULT),
@@ -166,7 +204,6 @@ def applied(report: Report, baseline: Baseline, models: Iterable[str], scope: Sc
         scope: what was judged.
     """
     entries = _by_key(baseline.entries)
-    places = _places(baseline)
     kept: list[Finding] = []
     apart: list[Suppressed] = []
     for finding in report.findings:
@@ -174,17 +211,18 @@ def applied(report: Report, baseline: Baseline, models: Iterable[str], scope: Sc
         if entry is None or not entry.accepts(finding):
             kept.append(finding)
         else:
-            apart.append(Suppressed(finding, "baseline", entry.reason, places.get(entry.fingerprint)))
+            apart.append(Suppressed(finding, "baseline", entry.reason, entry.place))
     report = replace(report, findings=tuple(kept), suppressed=(*report.suppressed, *apart))
     if not scope.tells:
         return report
     stale = [
         unused.finding(
             f"the baseline accepts {entry.rule} ({cards.all_cards()[entry.rule].name}) in "
-            f"{_relative(entry.path, _real('.'))}, which is no longer found",
+            f"{clip(_relative(entry.path, _real('.')), _MESSAGE)}, which is "
+            f"{'no longer found' if _is_there(entry.path) else 'gone'}",
             f"--write-baseline {baseline.path} takes it out",
             baseline.path,
-            places.get(entry.fingerprint, Place(baseline.path, 1, 1)),
+            entry.place or Place(baseline.path, 1, 1),
             scope.weight,
             cause="\0".join(entry.key),
         )
@@ -206,21 +244,17 @@ def _key(finding: Finding) -> Key:
     return _real(finding.place.path), finding.rule, finding.fingerprint
 
 
-def _places(baseline: Baseline) -> Mapping[str, Place]:
-    """Fingerprint → where it stands in the file."""
-    lines = Lines(baseline.text)
-    return {found[1]: Place(baseline.path, *lines.line_of(found.start())) for found in _WRITTEN.finditer(baseline.text)}
-
-
 def _stale(entries: Iterable[Entry], report: Report, models: Iterable[str], scope: Scope) -> Iterator[Entry]:
-    """The entries of what was judged in this run and is not found."""
+    """The entries of what was judged in this run and is not found, and of files that are gone."""
     told = (*scope.report.findings, *report.findings, *(row.finding for row in report.suppressed))
     found = {_key(finding) for finding in told}
     refs: dict[tuple[str, str], str] = {(_real(ref), ""): ref for ref in models}
     refs |= {(_real(use.path), use.name): use.ref for use in scope.report.templates}
     for entry in entries:
         ref = refs.get((entry.path, entry.template))
-        if ref is not None and entry.key not in found and scope.judged(entry.rule, ref, entry.engines or None):
+        if entry.key in found:
+            continue
+        if not _is_there(entry.path) if ref is None else scope.judged(entry.rule, ref, entry.engines or None):
             yield entry
 
 
