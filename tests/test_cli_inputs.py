@@ -60,6 +60,63 @@ def test_concise_lines_name_a_named_template(cli: InProcess, folder: Path) -> No
     assert re.fullmatch(r"tokenizer_config.json:1:\d+: \w+\[TL001\] #tool_use: .*\n", ran.out)
 
 
+# ----------------------------------------------------------------------------------- files for the result
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("lint", "chat_template.jinja", "-o", "./chat_template.jinja"),
+        ("lint", "tokenizer_config.json", "-o", "tokenizer_config.json"),
+        ("lint", "deaf.jinja", "chat_template.jinja#default", "-o", "chat_template.jinja"),
+        ("lint", ".", "-o", "chat_template.jinja"),
+        ("lint", "chat_template.jinja", "-o", "link"),
+        ("render", "chat_template.jinja", "-o", "chat_template.jinja"),
+        ("inspect", "chat_template.jinja", "-o", "chat_template.jinja"),
+        ("diff", "chat_template.jinja", "deaf.jinja", "-o", "deaf.jinja"),
+        ("extract", "tokenizer_config.json", "-o", "tokenizer_config.json"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_read_is_not_written_over(cli: InProcess, folder: Path, words: tuple[str, ...]) -> None:
+    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": CHATML}), encoding="utf-8")
+    (folder / "link").symlink_to("chat_template.jinja")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    ran = cli(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == f"error: {Path(words[-1])} is read: the result would take its place\nhelp: give -o another file\n"
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_dash_for_the_result_is_stdout(cli: InProcess, folder: Path) -> None:
+    assert cli("extract", "chat_template.jinja", "-o", "-").out == CHATML
+    assert not (folder / "-").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--ignore", "TL"), "no rule is left"),
+        (("--select", "TL201", "--ignore", "tools-ignored"), "no rule is left"),
+        (("-o", "base.json", "--write-baseline", "base.json"), "-o and the baseline are one file: base.json"),
+    ],
+)
+def test_runs_that_could_tell_nothing(cli: InProcess, folder: Path, words: tuple[str, ...], told: str) -> None:
+    ran = cli("lint", "deaf.jinja", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert told in ran.err
+    assert not (folder / "base.json").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_checks_have_not_passed_where_what_is_hidden_fails(cli: InProcess) -> None:
+    rules = ("--select", "TL201", "--engine", "transformers")
+    ran = cli("lint", "deaf.jinja", *rules, "--min-severity", "error", "--fail-on", "warning")
+    assert (ran.code, ran.out.partition(" (")[0]) == (1, "nothing shown of 1 template")
+    ran = cli("lint", "deaf.jinja", *rules, "--min-severity", "error")
+    assert (ran.code, ran.out.partition(" (")[0]) == (0, "all checks passed: 1 template")
+
+
 # --------------------------------------------------------------------------------------------- settings
 
 

@@ -73,6 +73,35 @@ def test_a_device_is_written_to() -> None:
     assert not Path(os.devnull).is_file()
 
 
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="no /dev/fd")
+def test_what_the_shell_has_opened_is_written_to_as_it_is(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    try:
+        output.to_file(Path(f"/dev/fd/{writing}"), ["to a ", "pipe"])
+        assert os.read(reading, 100) == b"to a pipe"
+    finally:
+        os.close(reading)
+        os.close(writing)
+    log = tmp_path / "log"
+    log.write_text("before, ")
+    with log.open("a") as stream:  # `-o /dev/stdout >>log`
+        output.to_file(Path(f"/dev/fd/{stream.fileno()}"), ["after"])
+    assert log.read_text() == "before, after"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such pipes")
+def test_a_pipe_behind_a_link_is_written_to(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        output.to_file(link, ["text"])
+        assert os.read(reading, 100) == b"text"
+    finally:
+        os.close(reading)
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [("", "is a folder, not a file"), ("gone/out", "cannot be written: no such file or directory")],

@@ -217,7 +217,7 @@ def test_what_is_hidden_is_counted(form: str, least: Any, seen: list[str], hidde
         pytest.param(
             Setting(),
             {"not_run": (NotRun("TL503", "m.jinja", "transformers: raised"), NotRun("TL101", "m.jinja", "x: y"))},
-            "all checks passed: 1 template · engines: transformers 5.24.0 · 2 checks not run (-v lists)\n",
+            "no findings in 1 template · engines: transformers 5.24.0 · 2 checks not run (-v lists)\n",
             id="not run",
         ),
         pytest.param(
@@ -239,7 +239,7 @@ def test_what_is_hidden_is_counted(form: str, least: Any, seen: list[str], hidde
             "not run: TL109 on n.jinja: transformers: raised (tool-loop)\n"
             "not run: TL006 on m.jinja: vllm: raised (tool-loop)\n"
             "not run: m.jinja: vllm: does not load the template\n"
-            "all checks passed: 1 template · engines: transformers 5.24.0 · not run: llama.cpp (not modelled yet)"
+            "no findings in 1 template · engines: transformers 5.24.0 · not run: llama.cpp (not modelled yet)"
             " · 6 checks not run\n",
             id="not run, verbose",
         ),

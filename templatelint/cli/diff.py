@@ -103,6 +103,7 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
     tokens = {"bos_token": flags.bos_token, "eos_token": flags.eos_token}
     given = {name: text if text is not None else getattr(config, name) for name, text in tokens.items()}
     read = references.read(refs, stdin_filename=flags.stdin_filename, **given)
+    references.need_other_file(session.output_file, read)
     for row in read.unreadable:
         session.error(row.message, row.help)
     models = _models(refs, read, flags)

@@ -34,10 +34,12 @@ if TYPE_CHECKING:
 def command(session: Session, ref: str, name: str | None, every: bool, stdin_filename: str | None) -> int:
     """Print or write the chat templates that REF carries, exactly as it carries them."""
     from templatelint import sources
+    from templatelint.cli import references
 
     if name is not None and every:
         raise TemplatelintError("--name and --all exclude each other")
     model = sources.resolve(ref, stdin_filename=stdin_filename)
+    references.need_other_file(session.output_file, references.Read(((ref, model),), ()))
     if not model.templates:
         _tell_none(session, ref)
         return FINDINGS

@@ -216,6 +216,8 @@ def _parsers(ctx: click.Context, param: click.Parameter, values: Iterable[str]) 
 
 
 def _session(values: Mapping[str, Any]) -> Session:
+    if str(values["output_file"]) == "-":
+        values = {**values, "output_file": None}
     session = Session(**values)
     if session.config_file is not None:
         _ = session.config  # named: read and checked also where nothing of it is used
@@ -260,7 +262,14 @@ def _options(formats: tuple[str, ...]) -> list[Callable[[Any], Any]]:
             type=Word("output format", lambda: formats, metavar="FORMAT"),
             help=f"One of: {', '.join(formats)}.",
         ),
-        click.option("-o", "--output-file", cls=CommonOption, type=file, metavar="FILE", help="Write the result here."),
+        click.option(
+            "-o",
+            "--output-file",
+            cls=CommonOption,
+            type=file,
+            metavar="FILE",
+            help="Write the result here; - is stdout.",
+        ),
         click.option(
             "--color",
             cls=CommonOption,

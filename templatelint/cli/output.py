@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from contextlib import contextmanager, suppress
 from errno import ELOOP
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 
 SPELT_IN_JSON = "--output-format json spells it as an escape"
+# what the shell has opened for us: pipes of `>(…)`, and files that hold something already after `>>`
+_OPENED = re.compile(r"/dev/(?:stdout|stderr|fd/\d+)|/proc/(?:self|\d+)/fd/\d+")
 _MESSAGE = 1_000  # characters; paths and names of a model's files come whole into messages, up to here
 
 
@@ -101,14 +104,14 @@ def to_file(path: Path, pieces: Iterable[str]) -> None:
         TemplatelintError: it cannot be written.
     """
     try:
-        target = _followed(path)
-        if target.exists() and not target.is_file():
-            if target.is_dir():
+        opened = _OPENED.fullmatch(str(path)) is not None
+        if opened or (path.exists() and not path.is_file()):
+            if path.is_dir():
                 raise TemplatelintError(f"{path}: is a folder, not a file")
-            with target.open("wb") as stream:
+            with path.open("ab" if opened else "wb") as stream:
                 stream.writelines(encoded(piece) for piece in pieces)
             return
-        _replace(target, pieces)
+        _replace(_followed(path), pieces)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise TemplatelintError(f"{path}: cannot be written: {reason}") from error

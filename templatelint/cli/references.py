@@ -83,6 +83,20 @@ def _without_later_shards(refs: Sequence[str]) -> tuple[list[str], list[Remark]]
     return kept, left_out
 
 
+def need_other_file(target: Path | None, read: Read) -> None:
+    """Refuse to write the result over a file that was read for it.
+
+    Raises:
+        TemplatelintError: the target is one of the references, or carries a template of one.
+    """
+    if target is None or not _exists(str(target)):
+        return
+    files = {_parts(ref)[0] for ref in (*(ref for ref, _ in read.models), *(row.ref for row in read.unreadable))}
+    files.update(template.origin.path for _, model in read.models for template in model.templates)
+    if _identity(str(target)) in map(_identity, files):
+        raise TemplatelintError(f"{target} is read: the result would take its place", help="give -o another file")
+
+
 def once(refs: Sequence[str]) -> list[str]:
     """The references without those that mean a file named before."""
     seen: dict[tuple[str, str | None], str] = {}

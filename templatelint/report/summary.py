@@ -87,7 +87,10 @@ def _verdict(report: Report, setting: Setting) -> str:
     if not report.templates:
         return f"no template checked{hint}"
     scope = f"{counted(len(report.templates), 'template')}"
-    verdict = f"no findings in {scope}" if setting.unreadable else f"all checks passed: {scope}"
+    if any(setting.fails(severity) and report.count(severity) for severity in SEVERITIES):
+        return f"nothing shown of {scope}" + hint
+    partial = setting.unreadable or any(row.ref != EVERY for row in report.not_run)
+    verdict = f"no findings in {scope}" if partial else f"all checks passed: {scope}"
     return setting.paint(verdict, "green") + hint
 
 
