@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from jinja2 import nodes
 
+from templatelint.checks._words import listed
 from templatelint.model import Fault
 from templatelint.reading import around, has, message_text, positions
 from templatelint.syntax import TemplateSyntax, parse, walk
@@ -48,7 +49,7 @@ def faults(view: View, whose: Mapping[str, tuple[str, str]]) -> Iterator[Fault]:
         elif not _kept(view, case_id, role):
             bad[case_id] = ("does not reach the prompt", None)
     if bad:
-        roles = " and ".join(whose[case_id][0] for case_id in bad)
+        roles = listed(whose[case_id][0] for case_id in bad)
         fact, span = next(iter(bad.values()))
         yield Fault(
             message=f"{roles} content given as a list of parts {fact}",

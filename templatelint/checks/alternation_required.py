@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from templatelint.checks._words import listed
 from templatelint.model import Fault
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def check(view: View) -> Iterator[Fault]:
         if view.renders(plain) and (error := view.raised(case_id)) is not None
     ]
     if refused:
-        shapes = " and ".join(what for what, _, _ in refused)
+        shapes = listed(what for what, _, _ in refused)
         error = refused[0][2]
         yield Fault(
             message=f"{shapes} {'is' if len(refused) == 1 else 'are'} refused: {error.message}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from templatelint.checks._parts import printed
+from templatelint.checks._words import listed
 from templatelint.model import Fault
 from templatelint.reading import common, has, message_text, positions
 
@@ -182,6 +183,5 @@ def _fault(view: View, what: str, roles: dict[str, tuple[str, _Change]]) -> Faul
 
 
 def _listed(roles: Iterable[str]) -> str:
-    *others, last = roles
-    words = f"{', '.join(others)} and {last}" if others else last
+    words = listed(roles)
     return f"{words} {'output' if words == 'tool' else 'text'}"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from templatelint.checks._calls import id_for_name, lost_parts
 from templatelint.checks._refusals import refusal
+from templatelint.checks._words import listed
 from templatelint.model import Fault
 from templatelint.reading import has
 from templatelint.view import NoText
@@ -45,7 +46,7 @@ def _judge(view: View, case_id: str, shown: list[str]) -> Iterator[Fault]:
     kept = _shown(view, case_id)
     lost = [part for part in shown if part not in kept]
     if lost:
-        whose = " and ".join(lost)
+        whose = listed(lost)
         yield Fault(
             message=f"{whose} of the history do not reach the prompt when `tools` is not sent",
             help=f"render {whose} whatever `tools` is, or send them with every request of a conversation",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from templatelint.checks._refusals import refusal, said
+from templatelint.checks._words import listed
 from templatelint.model import Fault
 from templatelint.reading import has, spoken
 
@@ -41,7 +42,7 @@ def _faults(view: View, first: str, places: Mapping[str, str]) -> Iterator[Fault
         cases = [case_id for case_id in fates if fates[case_id] == fate]
         if cases:
             everywhere = len(cases) == len(fates) and len(places) > 1
-            yield _fault(view, fate, cases, "" if everywhere else " " + " and ".join(places[case] for case in cases))
+            yield _fault(view, fate, cases, "" if everywhere else " " + listed(places[case] for case in cases))
 
 
 def _fate(view: View, case_id: str, *, alone: bool) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from templatelint.checks._discarded import with_cause
+from templatelint.checks._words import listed
 from templatelint.model import Case, Fault
 from templatelint.reading import has, spoken
 from templatelint.view import NoText
@@ -64,7 +65,7 @@ def _missing(case: Case, prompt: str) -> list[str]:
 
 def _fault(view: View, lost: dict[str, list[str]], when: str, need: str) -> Fault:
     first = next(iter(lost.values()))
-    roles = " and ".join(sorted({mark.split(".")[0] for marks in lost.values() for mark in marks}))
+    roles = listed(sorted({mark.split(".")[0] for marks in lost.values() for mark in marks}))
     return Fault(
         message=f"{roles} text is missing from the prompt{when} ({', '.join(first)} of {next(iter(lost))})",
         help="print every message; a model that does not see its history repeats or contradicts it",

@@ -21,6 +21,7 @@ from templatelint.checks._reasoning import (
     shown,
     switch_cells,
 )
+from templatelint.checks._words import listed
 from templatelint.model import Fault
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _never(view: View) -> bool:
 
 def _other_name(view: View, read: Sequence[str]) -> Fault:
     """The template looks elsewhere; who calls a renderer directly may well put it there."""
-    where = " and ".join(f"`{name}`" for name in read) or "parts of the content of type `thinking`"
+    where = listed(f"`{name}`" for name in read) or "parts of the content of type `thinking`"
     named = next(iter(read), "")
     span = view.mention(*(quoted.format(named or "thinking") for quoted in (".{}", "['{}'", '["{}"', "('{}'", "'{}'")))
     if family(view.engine) in VERBATIM:

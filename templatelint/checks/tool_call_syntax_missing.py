@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from templatelint.checks._calls import WITHOUT_RESULT, id_for_name, lost_parts
+from templatelint.checks._words import listed
 from templatelint.model import Fault
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def check(view: View) -> Iterator[Fault]:
     if _without_effect(view):  # a name that stands there is that of the definition
         lost = {case_id: list(_PARTS) for case_id in lost}
     first = next(iter(lost.values()))
-    where = " " + " and ".join(_SHAPES[case_id.split("+")[0]] for case_id in lost) if len(lost) < len(shapes) else ""
+    where = " " + listed(_SHAPES[case_id.split("+")[0]] for case_id in lost) if len(lost) < len(shapes) else ""
     if "name" in first and "value" in first:
         message = f"tool calls of earlier assistant turns{where} leave no trace in the prompt"
     else:
@@ -97,4 +98,4 @@ def _later_call(view: View) -> Iterator[Fault]:
 
 
 def _listed(parts: list[str]) -> str:
-    return " and ".join(_PARTS[part] for part in parts)
+    return listed(_PARTS[part] for part in parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from templatelint.checks._words import listed
 from templatelint.model import Fault
 from templatelint.reading import has
 
@@ -50,7 +51,7 @@ def check(view: View) -> Iterator[Fault]:
         lost.append(_REQUIRED)
     if lost:
         yield Fault(
-            message=f"a tool's definition reaches the prompt without {_listed(lost)}",
+            message=f"a tool's definition reaches the prompt without {listed(lost)}",
             help="print these too, or all of it, `{{ tool | tojson }}`: what a model is not told, it makes up",
             cases=(_RICH, _OPTIONAL) if _REQUIRED in lost else (_RICH,),
             cause=", ".join(lost),
@@ -64,8 +65,3 @@ def _outer(mark: str) -> str:
     if outer in _PARTS.values():
         return outer
     return "" if mark in {"name", "description", "parameter"} else "parameter"
-
-
-def _listed(parts: list[str]) -> str:
-    *others, last = parts
-    return f"{', '.join(others)} and {last}" if others else last
