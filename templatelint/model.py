@@ -377,6 +377,7 @@ class Finding:
         evidence: (case, engine) cells that anyone can re-run with `render`.
         fingerprint: stable over edits elsewhere in the file; holds no line number.
         locatable: lines and columns are those of a text file (not of a template inside a GGUF).
+        replay: flags that `render` needs to show a cell of it, beside those that the user gave.
     """
 
     rule: str
@@ -398,6 +399,7 @@ class Finding:
     excerpt_column: int = 0
     related: tuple[Related, ...] = ()
     locatable: bool = True
+    replay: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

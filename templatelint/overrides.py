@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from templatelint import cards, diff, engines, outcomes, sources
 from templatelint.errors import TemplatelintError
 from templatelint.lint import fingerprint
-from templatelint.model import Fault, Finding, NotRun
+from templatelint.model import SEVERITIES, Fault, Finding, NotRun
 from templatelint.patterns import Pattern
 from templatelint.severity import ALWAYS_ON, Stance, severity
 from templatelint.suppress.scope import DRIFT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _NAMED = 6  # cases of a difference
 _TOOLS = frozenset({"tools"})
+_TOKENS = {"bos_token": "--bos-token", "eos_token": "--eos-token"}
 
 
 @dataclass(frozen=True)
@@ -103,28 +104,53 @@ def as_deployed(model: Model, base: Model, given: AbstractSet[str] = frozenset()
     return replace(model, tokenizer=replace(base.tokenizer, special_tokens=special))
 
 
+def replay(model: Model, deployed: Model) -> tuple[str, ...]:
+    """The flags with which a file that is read alone has the tokens of its model, as far as it prints them."""
+    alone, own = model.tokenizer.special_tokens, deployed.tokenizer.special_tokens
+    printed = {name for name in _TOKENS if any(name in template.source for template in model.templates)}
+    return tuple(
+        word
+        for name, flag in _TOKENS.items()
+        if name in printed and alone.get(name, "") != own.get(name, "")
+        for word in (flag, own.get(name, ""))
+    )
+
+
 # --------------------------------------------------------------------------------------------- the comparison
 
 
-def drift(
-    model: Model,
-    base: Model,
-    asked: Sequence[str],
-    needs: Sequence[str] | None,
-    parsers: Mapping[str, str],
-) -> tuple[tuple[Finding, ...], tuple[NotRun, ...]]:
-    """What works with the model's own template and no longer with the override, and what else differs.
+@dataclass(frozen=True)
+class Deployed:
+    """An override where it runs.
 
-    Args:
+    Attributes:
         model: the override, with the tokens of the model.
         base: the model.
         asked: engine ids, as `Options.engines`.
         needs: what its clients rely on; None for what the catalogue takes for granted.
-        parsers: engine → the tool-call parser that it is launched with.
+        parsers: engine and the tool-call parser that it is launched with.
+        flags: what gives it the same tokens where it is read alone.
+    """
+
+    model: Model
+    base: Model
+    asked: tuple[str, ...] = ()
+    needs: tuple[str, ...] | None = None
+    parsers: tuple[tuple[str, str], ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+def drift(deployed: Deployed, known: Sequence[Finding] = ()) -> tuple[tuple[Finding, ...], tuple[NotRun, ...]]:
+    """What works with the model's own template and no longer with the override, and what else differs.
+
+    Args:
+        deployed: what is compared.
+        known: what other rules find in the override: what they tell is not told again.
 
     Returns:
         The findings, and why there is no verdict where there is none.
     """
+    model, base, asked, needs = deployed.model, deployed.base, deployed.asked, deployed.needs
     template = model.templates[0]
     ref = model.reference(template)
     if not base.templates:
@@ -133,51 +159,89 @@ def drift(
     judged = frozenset(needs or ()) | frozenset(outcomes.JUDGED)
     own, replaced = (diff.Known(one.ref, outcomes.observed(one, running, judged)) for one in (model, base))
     names = [engine.name for engine in running]
-    comparison = diff.compare(replaced, own, [(name, name) for name in names], judged, diff.Launches(parsers))
+    comparison = diff.compare(
+        replaced, own, [(name, name) for name in names], judged, diff.Launches(dict(deployed.parsers))
+    )
     if comparison.blind:
         return (), tuple(NotRun(DRIFT, ref, f"{row.ref}: {row.why}") for row in comparison.blind)
     on = frozenset(needs) if needs is not None else ALWAYS_ON | _TOOLS
     stance = Stance(on, frozenset(names), named=bool(asked), asked=needs is not None)
-    return tuple(_Told(comparison, template, ref, stance).findings()), ()
+    told = tuple(finding for finding in known if finding.ref == ref)
+    flags = (*(("--engine", ",".join(asked)) if asked else ()), *deployed.flags)
+    return tuple(_Told(comparison, template, ref, stance, told, flags).findings()), ()
 
 
 @dataclass(frozen=True)
 class _Told:
-    """A comparison, as findings about the override."""
+    """A comparison, as findings about the override.
+
+    Attributes:
+        known: what other rules find in it.
+        flags: what a command needs to show the same.
+    """
 
     comparison: Comparison
     template: Template
     ref: str
     stance: Stance
+    known: tuple[Finding, ...]
+    flags: tuple[str, ...]
 
     def findings(self) -> Iterator[Finding]:
-        """One for each thing that breaks, then one for all that differs besides."""
+        """One for each thing that breaks and is not told otherwise, then one for all that differs besides."""
         broken = [one for one in self.comparison.predictions if one.verdict == "breaks" and not one.follows]
+        rules: dict[str, None] = {}
+        told = []
         for one in broken:
             fault = Fault(
                 f"{one.message}; with the template of {one.a} this works",
-                one.remedy or f"see both: templatelint diff {one.a} {one.b}",
+                one.remedy or f"see both: {self._command()}",
                 need=one.need,
                 cause=f"breaks {one.subject}",
             )
             cells = dict.fromkeys((span.case, span.engine) for span in one.evidence if span.ref == one.b)
-            yield self._finding(fault, tuple(cells))
-        told = {(span.case, span.engine) for one in broken for span in one.evidence}
-        if others := tuple(cell for cell in self._differing() if cell not in told):
-            yield self._finding(self._differs(others, besides=bool(broken)), others)
+            finding = self._finding(fault, tuple(cells))
+            if telling := self._telling(finding):
+                rules.update(dict.fromkeys(telling))
+            else:
+                told.append(finding)
+        yield from told
+        shown = {(span.case, span.engine) for one in broken for span in one.evidence}
+        others = tuple(cell for cell in self._differing() if cell not in shown)
+        if others or rules:
+            fault = self._differs(others, rules, besides=bool(told))
+            yield self._finding(fault, others or tuple(shown))
 
-    def _differs(self, cells: Iterable[tuple[str, str]], *, besides: bool) -> Fault:
-        a, b = self.comparison.a.ref, self.comparison.b.ref
+    def _telling(self, finding: Finding) -> list[str]:
+        """The other rules that tell the same loss, and weigh it no less; empty where they do not tell all of it."""
+        grave = SEVERITIES.index(finding.severity)
+        same = [
+            one for one in self.known if set(one.needs) & set(finding.needs) and SEVERITIES.index(one.severity) <= grave
+        ]
+        cells = {cell for one in same for cell in one.evidence}
+        return [
+            one.rule for one in same if cells.issuperset(finding.evidence) and set(one.evidence) & set(finding.evidence)
+        ]
+
+    def _differs(self, cells: Iterable[tuple[str, str]], rules: Iterable[str], *, besides: bool) -> Fault:
+        a = self.comparison.a.ref
         case_ids = list(dict.fromkeys(case_id for case_id, _ in cells))
         more = f" and {len(case_ids) - _NAMED} more" if len(case_ids) > _NAMED else ""
         worse = (one.message for one in self.comparison.predictions if one.verdict == "degrades" and not one.follows)
         also = "also " if besides else ""
-        facts = [
-            f"prompts {also}differ from those of the template of {a}: {', '.join(case_ids[:_NAMED])}{more}",
-            *dict.fromkeys(worse),
-        ]
-        cure = f"see whether each difference is meant: templatelint diff {a} {b} --prompts"
-        return Fault("; ".join(facts), cure, cause="differs", impact="informs")
+        facts = []
+        if case_ids:
+            named = f"{', '.join(case_ids[:_NAMED])}{more}"
+            facts.append(f"prompts {also}differ from those of the template of {a}: {named}")
+        if lost := ", ".join(sorted(rules)):
+            facts.append(f"what {lost} find here works with the template of {a}")
+        cure = f"see whether each difference is meant: {self._command('--prompts')}"
+        return Fault("; ".join(dict.fromkeys([*facts, *worse])), cure, cause="differs", impact="informs")
+
+    def _command(self, *more: str) -> str:
+        from shlex import join
+
+        return join(["templatelint", "diff", self.comparison.a.ref, self.comparison.b.ref, *self.flags, *more])
 
     def _differing(self) -> Iterator[tuple[str, str]]:
         """The cells of which the two make different prompts, or only one makes a prompt."""

@@ -156,7 +156,7 @@ def test_equal_fingerprints_are_told_apart_by_their_files(folder: Path, separato
     (folder / "b.json").write_text(text)
     lines = text.splitlines()
     places = [entry.place for entry in baseline.read("b.json").entries]
-    seen = [" ".join(lines[: place.line - 1] + [lines[place.line - 1][: place.column]]) for place in places if place]
+    seen = [" ".join([*lines[: place.line - 1], lines[place.line - 1][: place.column]]) for place in places if place]
     assert [before.count('"path"') for before in seen] == [1, 2]
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -8,7 +9,7 @@ from program import CHATML, DEAF
 
 from templatelint import overrides
 from templatelint.model import Model, Origin, Template, Tokenizer
-from templatelint.overrides import Override, drift
+from templatelint.overrides import Deployed, Override, drift
 from templatelint.sources import resolve
 from templatelint.sources.file import ASSUMED
 
@@ -28,7 +29,9 @@ def _model(source: str, ref: str = "o.jinja") -> Model:
 
 
 def _drift(source: str, base: str, asked: Sequence[str] = ONE, needs: Sequence[str] | None = None) -> list[Finding]:
-    found, not_run = drift(_model(source), _model(base, "base"), asked, needs, {})
+    found, not_run = drift(
+        Deployed(_model(source), _model(base, "base"), tuple(asked), None if needs is None else tuple(needs))
+    )
     assert not_run == ()
     return list(found)
 
@@ -72,7 +75,7 @@ def test_a_difference_that_loses_nothing_names_its_cases() -> None:
 
 
 def test_a_model_without_a_template_cannot_be_compared_with() -> None:
-    found, not_run = drift(_model(CHATML), Model("base", "folder", ()), ONE, None, {})
+    found, not_run = drift(Deployed(_model(CHATML), Model("base", "folder", ()), ONE))
     assert found == ()
     assert [(row.rule, row.ref) for row in not_run] == [("TL701", "o.jinja")]
 
@@ -166,10 +169,16 @@ def test_an_override_is_judged_where_it_is_deployed(cli: InProcess, project: Pat
     assert (ran.code, ran.err) == (1, "")
     assert [engine["name"] for engine in body["engines"]] == ["transformers"]
     assert [use["ref"] for use in body["templates"]] == ["deaf.jinja"]
-    assert ("warning", "system") in _found(ran.out)
-    assert ("note", "tools") in _found(ran.out)
     assert _found(ran.out, "TL101") == [("error", "system")]
     assert body["remarks"] == []
+    # what another rule tells is not told twice
+    assert _found(ran.out) == [("note", "chat")]
+    (note,) = [row["message"] for row in body["findings"] if row["rule"] == "TL701"]
+    assert note.startswith("prompts differ from those of the template of model: ")
+    assert "; what TL101, TL201, TL302 find here works with the template of model" in note
+    losses = _found(cli("lint", *refs, "--ignore", "TL1", *JSON).out)
+    assert ("warning", "system") in losses
+    assert "tools" not in {need for _, need in losses}
 
 
 def test_other_files_are_judged_as_ever(cli: InProcess, project: Path) -> None:
@@ -182,7 +191,7 @@ def test_other_files_are_judged_as_ever(cli: InProcess, project: Path) -> None:
 
 def test_flags_win_over_an_override(cli: InProcess, project: Path) -> None:
     del project
-    ran = cli("lint", "--engine", "vllm", "--needs", "tools", *JSON)
+    ran = cli("lint", "--engine", "vllm", "--needs", "tools", "--select", "TL701", *JSON)
     assert [engine["name"] for engine in json.loads(ran.out)["engines"]] == ["vllm"]
     assert ("warning", "tools") in _found(ran.out)
     assert ("note", "system") in _found(ran.out)
@@ -192,6 +201,41 @@ def test_the_tokens_of_the_model_are_no_assumption(cli: InProcess, project: Path
     (project / "deaf.jinja").write_text("{{ bos_token }}" + DEAF)
     assert json.loads(cli("lint", *JSON).out)["remarks"] == []
     assert json.loads(cli("lint", "deaf.jinja", "--isolated", *JSON).out)["remarks"] != []
+
+
+@pytest.mark.parametrize("ignore", ["TL701", "TL1,TL2"])
+def test_the_printed_commands_show_the_tokens_of_the_model(cli: InProcess, project: Path, ignore: str) -> None:
+    (project / "deaf.jinja").write_text("{{ bos_token }}" + DEAF)
+    flags = ("--min-severity", "warning", "--ignore", ignore)
+    (command, *_) = [line for line in cli("lint", *flags).out.splitlines() if "see it: " in line]
+    assert command.endswith(" --bos-token '<|b|>'")
+    ran = cli(*shlex.split(command.partition("templatelint ")[2]))
+    assert (ran.code, "<|b|><|im_start|>" in ran.out) == (0, True)
+    rows = json.loads(cli("lint", *flags, *JSON).out)["findings"]
+    for row in rows:
+        if row["rule"] == "TL701" and "templatelint diff " in row["help"]:
+            shown = cli(*shlex.split(row["help"].partition("templatelint ")[2]))
+            assert shown.code in {0, 1}
+            assert "transformers" in shown.out
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["./deaf.jinja", "TOP/deaf.jinja", "../NAME/deaf.jinja", "**/deaf.jinja", "de*.jinja", "[d].jinja", "link.jinja"],
+)
+def test_an_override_is_one_however_it_is_written(cli: InProcess, project: Path, file: str) -> None:
+    name = {"[d].jinja": "[d].jinja", "link.jinja": "link.jinja"}.get(file, "deaf.jinja")
+    if name == "[d].jinja":
+        (project / name).write_text(DEAF)
+    elif name == "link.jinja":
+        (project / name).symlink_to("deaf.jinja")
+    written = file.replace("TOP", str(project)).replace("NAME", project.name)
+    (project / "templatelint.toml").write_text(SETTINGS.replace("deaf.jinja", written))
+    for refs in ((), (name,)):
+        body = json.loads(cli("lint", *refs, "--select", "TL701", *JSON).out)
+        assert [use["ref"] for use in body["templates"]] == [name]
+        assert [engine["name"] for engine in body["engines"]] == ["transformers"]
+        assert {row["rule"] for row in body["findings"]} == {"TL701"}
 
 
 def test_a_model_that_cannot_be_read_is_told_and_the_rest_stands(cli: InProcess, project: Path) -> None:
@@ -252,5 +296,5 @@ def test_without_anything_to_judge(
 
 def test_a_real_override_is_compared_with_a_folder(project: Path) -> None:
     own = resolve(str(project / "model"))
-    found, _ = drift(_model(DEAF), own, ONE, ("system",), {})
+    found, _ = drift(Deployed(_model(DEAF), own, ONE, ("system",)))
     assert "with the template of " + str(project / "model") in found[0].message

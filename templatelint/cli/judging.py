@@ -86,14 +86,12 @@ def judge(read: Read, asked: Asked, progress: Progress | None) -> Judged:
     if not asked.config.override:
         report = lint.lint([model for _, model in read.models], asked.options, progress)
         return Judged(report, read, asked, whole=_whole(report, asked))
-    placed = [_deployed(ref, model, read, asked) for ref, model in read.models]
-    read = replace(
-        read, models=tuple((ref, model) for (ref, _), (model, _, _, _) in zip(read.models, placed, strict=True))
-    )
+    placed = [_placed(ref, model, read, asked) for ref, model in read.models]
+    read = replace(read, models=tuple((ref, one.model) for (ref, _), one in zip(read.models, placed, strict=True)))
     groups: dict[Options, list[Model]] = {}
-    for model, _, _, options in placed:
-        groups.setdefault(options, []).append(model)
-    total = sum(len(model.templates) for model, _, _, _ in placed)
+    for one in placed:
+        groups.setdefault(one.options, []).append(one.model)
+    total = sum(len(one.model.templates) for one in placed)
     reports = []
     done = 0
     for options, models in groups.items():
@@ -105,23 +103,43 @@ def judge(read: Read, asked: Asked, progress: Progress | None) -> Judged:
     return _compared(replace(judged, whole=_whole(judged.report, asked)), placed)
 
 
-def _deployed(ref: str, model: Model, read: Read, asked: Asked) -> tuple[Model, Override | None, Model | str, Options]:
-    """The model as it is deployed, the override that says so, what it replaces (or why that is unknown), and where."""
+@dataclass(frozen=True)
+class _Placed:
+    """A model where it is deployed.
+
+    Attributes:
+        override: the settings that say so; None for a file that overrides nothing.
+        base: what it replaces, or why that is unknown.
+        flags: what gives it the same tokens where it is read alone.
+    """
+
+    model: Model
+    options: Options
+    override: Override | None = None
+    base: Model | str = ""
+    flags: tuple[str, ...] = ()
+
+    @property
+    def ref(self) -> str:
+        """What findings about its template call it."""
+        return self.model.reference(self.model.templates[0])
+
+
+def _placed(ref: str, model: Model, read: Read, asked: Asked) -> _Placed:
     from templatelint import overrides
 
     path = model.templates[0].origin.path if model.templates else ref
     override = overrides.of(path, asked.config.override)
     if override is None:
-        return model, None, "", asked.options
+        return _Placed(model, asked.options)
     base = overrides.base_of(override)
-    if not isinstance(base, str):
-        model = overrides.as_deployed(model, base, read.given)
+    deployed = model if isinstance(base, str) else overrides.as_deployed(model, base, read.given)
     options = asked.options
     if override.engines and not asked.engines:
         options = replace(options, engines=override.engines)
     if override.needs and not asked.needs:
         options = replace(options, needs=override.needs)
-    return model, override, base, options
+    return _Placed(deployed, options, override, base, overrides.replay(model, deployed))
 
 
 def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
@@ -141,33 +159,36 @@ def _merged(reports: Sequence[Report]) -> Report:
     )
 
 
-def _compared(judged: Judged, placed: Sequence[tuple[Model, Override | None, Model | str, Options]]) -> Judged:
+def _compared(judged: Judged, placed: Sequence[_Placed]) -> Judged:
     from templatelint import lint, overrides
     from templatelint.model import NotRun
     from templatelint.suppress import unused
     from templatelint.suppress.scope import DRIFT
 
-    if DRIFT not in lint.chosen(judged.asked.options):
-        return judged
+    overriding = [one for one in placed if one.override is not None and one.model.templates]
     findings: list[Finding] = []
     not_run: list[NotRun] = []
     remarks: list[Remark] = []
     compared: set[str] = set()
-    for model, override, base, options in placed:
-        if override is None or not model.templates:
+    for one in overriding if DRIFT in lint.chosen(judged.asked.options) else ():
+        if isinstance(one.base, str):
+            not_run.append(NotRun(DRIFT, one.ref, f"the model that it overrides cannot be read: {one.base}"))
+            remarks.append(Remark(one.ref, f"override not compared with its model: {one.base}"))
             continue
-        ref = model.reference(model.templates[0])
-        if isinstance(base, str):
-            not_run.append(NotRun(DRIFT, ref, f"the model that it overrides cannot be read: {base}"))
-            remarks.append(Remark(ref, f"override not compared with its model: {base}"))
-            continue
-        found, gaps = overrides.drift(model, base, options.engines, options.needs, dict(options.parsers))
+        options = one.options
+        deployed = overrides.Deployed(one.model, one.base, options.engines, options.needs, options.parsers, one.flags)
+        found, gaps = overrides.drift(deployed, judged.report.findings)
         findings += found
         not_run += gaps
         if not gaps:
-            compared.add(ref)
+            compared.add(one.ref)
     report = unused.among(judged.report, findings)
-    report = replace(report, not_run=(*report.not_run, *not_run))
+    flags = {one.ref: one.flags for one in overriding}
+    report = replace(
+        report,
+        findings=tuple(replace(one, replay=flags.get(one.ref, ())) for one in report.findings),
+        not_run=(*report.not_run, *not_run),
+    )
     return replace(judged, report=report, remarks=tuple(remarks), compared=frozenset(compared))
 
 

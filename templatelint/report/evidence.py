@@ -29,6 +29,11 @@ def grounds(finding: Finding) -> Iterator[str]:
         yield f"cases: {', '.join(group[:_CASES_NAMED])}{more}{whose}"
 
 
+def typed(ref: str) -> str:
+    """The reference as a command line takes it: a file's name may begin like an option."""
+    return f"./{ref}" if ref.startswith("-") and ref.partition("#")[0] != "-" else ref
+
+
 def rerun(finding: Finding, replay: Sequence[str]) -> str:
     """The command that shows the first cell of the evidence again; empty where there is none."""
     if not finding.evidence:
@@ -36,4 +41,6 @@ def rerun(finding: Finding, replay: Sequence[str]) -> str:
     from shlex import join
 
     case, engine = finding.evidence[0]
-    return join(["templatelint", "render", finding.ref, "--case", case, "--engine", engine, *replay])
+    return join(
+        ["templatelint", "render", typed(finding.ref), "--case", case, "--engine", engine, *finding.replay, *replay]
+    )
