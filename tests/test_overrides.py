@@ -220,15 +220,20 @@ def test_the_printed_commands_show_the_tokens_of_the_model(cli: InProcess, proje
 
 
 @pytest.mark.parametrize(
-    "file",
-    ["./deaf.jinja", "TOP/deaf.jinja", "../NAME/deaf.jinja", "**/deaf.jinja", "de*.jinja", "[d].jinja", "link.jinja"],
+    ("file", "name"),
+    [
+        ("./deaf.jinja", "deaf.jinja"),
+        ("TOP/deaf.jinja", "deaf.jinja"),
+        ("../NAME/deaf.jinja", "deaf.jinja"),
+        ("**/deaf.jinja", "deaf.jinja"),
+        ("de*.jinja", "deaf.jinja"),
+        ("[d].jinja", "[d].jinja"),
+        ("link.jinja", "link.jinja"),
+    ],
 )
-def test_an_override_is_one_however_it_is_written(cli: InProcess, project: Path, file: str) -> None:
-    name = {"[d].jinja": "[d].jinja", "link.jinja": "link.jinja"}.get(file, "deaf.jinja")
-    if name == "[d].jinja":
-        (project / name).write_text(DEAF)
-    elif name == "link.jinja":
-        (project / name).symlink_to("deaf.jinja")
+def test_an_override_is_one_however_it_is_written(cli: InProcess, project: Path, file: str, name: str) -> None:
+    (project / "[d].jinja").write_text(DEAF)
+    (project / "link.jinja").symlink_to("[d].jinja")
     written = file.replace("TOP", str(project)).replace("NAME", project.name)
     (project / "templatelint.toml").write_text(SETTINGS.replace("deaf.jinja", written))
     for refs in ((), (name,)):
