@@ -227,6 +227,11 @@ def _config(path: Path, table: Mapping[str, Any]) -> Config:
     values: dict[str, Any] = {}
     for name, value in table.items():
         key = _KEYS.get(name)
+        if key is None and name == "tool" and path.name != SHARED_FILE:
+            raise TemplatelintError(
+                f'{_shown(path)}: unknown key "tool"',
+                help=f"leave out tool.templatelint: that prefix is for {SHARED_FILE}; here write [[override]], say",
+            )
         if key is None:
             raise unknown("key", name, _KEYS, where=f"{_shown(path)}: ")
         if key.kind == "tables":
@@ -295,6 +300,8 @@ def _per_file_ignores(path: Path, value: object) -> tuple[PerFileIgnore, ...]:
             if not isinstance(row, dict):
                 raise TemplatelintError(f"{_shown(path)}: {where} is {_type_name(row)}, not a table", help=example)
             _check_row(path, where, row, {"rules": _RULES, "reason": _Key("word")}, required=("rules", "reason"))
+            if not any(map(str.isalnum, row["reason"])):
+                raise TemplatelintError(f'{_shown(path)}: {where}: "reason" says nothing')
             rules = tuple((word, cards.select(word)) for word in row["rules"])
             found.append(PerFileIgnore(pattern, rules, row["reason"], _shown(path), path.parent, text))
     return tuple(found)

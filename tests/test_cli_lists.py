@@ -31,6 +31,14 @@ def test_the_list_of_rules(cli: InProcess) -> None:
     assert [line.split()[0] for line in lines] == list(cards.all_cards())
 
 
+@pytest.mark.parametrize(("prefix", "ids"), [("TL7", ["TL701"]), ("tl30", None), ("TL", None)])
+def test_a_prefix_lists_a_family(cli: InProcess, prefix: str, ids: list[str] | None) -> None:
+    wanted = ids or [rule for rule in cards.all_cards() if rule.startswith(prefix.upper())]
+    assert [line.split()[0] for line in cli("rule", prefix).out.splitlines()] == wanted
+    rows = json.loads(cli("rule", prefix, "--output-format", "json").out)
+    assert [row["id"] for row in rows] == wanted
+
+
 def test_all_cards(cli: InProcess) -> None:
     ran = cli("rule", "--all")
     assert re.findall(r"^# \S+ \((TL\d+)\)$", ran.out, re.MULTILINE) == list(cards.all_cards())

@@ -104,6 +104,7 @@ _WANTED = "{ rules = ['TL201'], reason = 'r' }"
         ("per-file-ignores.a = []", f"{_IGNORES} is a list, not a table", "write [per-file-ignores] and"),
         ("per-file-ignores.a.rules = ['TL201']", f'{_IGNORES} has no "reason"', ""),
         ("per-file-ignores.a = { rules = ['TL201'], reason = ' ' }", f'{_IGNORES} has no "reason"', ""),
+        ("per-file-ignores.a = { rules = ['TL201'], reason = ' -… ' }", f'{_IGNORES}: "reason" says nothing', ""),
         ("per-file-ignores.a = { rules = [], reason = 'r' }", f'{_IGNORES} has no "rules"', ""),
         ("per-file-ignores.a = { rules = 'TL201', reason = 'r' }", '"rules" is a string, not a list of strings', ""),
         ("per-file-ignores.a = { rules = ['TL20l'], reason = 'r' }", 'unknown rule "TL20l"', "did you mean TL210?"),
@@ -186,6 +187,11 @@ def test_which_file_counts(folder: Path, files: dict[str, str], jobs: int | None
     ("text", "message", "cure"),
     [
         ("selct = []", 'unknown key "selct"', "did you mean select?"),
+        (
+            "[[tool.templatelint.override]]",
+            'unknown key "tool"',
+            "leave out tool.templatelint: that prefix is for pyproject",
+        ),
         ("fail_on = 'error'", 'unknown key "fail_on"', "did you mean fail-on?"),
         ('needs = ["tool"]', '"needs": unknown need "tool"', "did you mean tools?"),
         ('fail-on = "eror"', '"fail-on": unknown severity "eror"', "did you mean error?"),
@@ -270,6 +276,8 @@ def test_a_named_file_that_cannot_be_read(folder: Path, content: bytes | None, m
         ("*.j2", "deep/down/a.j2", True),
         ("third_party", "third_party_too/a.jinja", False),
         ("third_party", "a.jinja", False),
+        ("./third_party/*", "third_party/a.jinja", True),
+        ("third_party/**/a.jinja", "third_party/a.jinja", True),
         ("*", "../elsewhere/a.jinja", False),
     ],
 )

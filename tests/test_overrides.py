@@ -243,6 +243,13 @@ def test_an_override_is_one_however_it_is_written(cli: InProcess, project: Path,
         assert {row["rule"] for row in body["findings"]} == {"TL701"}
 
 
+def test_an_override_that_means_nothing_is_told_beside_others(cli: InProcess, project: Path) -> None:
+    (project / "templatelint.toml").write_text(SETTINGS + SETTINGS.replace("deaf.jinja", "o/*"))
+    told = 'note: templatelint.toml: the override "o/*" means no file that is there\n'
+    assert told in cli("lint", "--select", "TL701").err
+    assert told not in cli("lint", "deaf.jinja", "--select", "TL701").err
+
+
 def test_a_model_that_cannot_be_read_is_told_and_the_rest_stands(cli: InProcess, project: Path) -> None:
     (project / "templatelint.toml").write_text(SETTINGS.replace('"model"', '"owner/name"'))
     ran = cli("lint", *JSON)

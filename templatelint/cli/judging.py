@@ -60,15 +60,21 @@ def named(refs: Sequence[str], config: Config, note: Callable[[str], None]) -> l
     if not refs and not config.override:
         context = click.get_current_context()
         raise click.MissingParameter(ctx=context, param=context.command.params[0])
-    overriding = [file for override in config.override for file in override.files]
-    found = [] if refs else overriding
-    for ref in refs:
-        if Path(ref).name not in (OWN_FILE, SHARED_FILE):
+    asked = [Path(ref).name in (OWN_FILE, SHARED_FILE) for ref in refs]
+    overriding = {override: override.files for override in config.override} if any(asked) or not refs else {}
+    every = [file for files in overriding.values() for file in files]
+    found = [] if refs else every
+    for ref, settings in zip(refs, asked, strict=True):
+        if not settings:
             found.append(ref)
         elif config.path is not None and _same(ref, config.path):
-            found += overriding
+            found += every
     if not found:
         note(f"nothing to judge: the settings name no override{' file that is there' if config.override else ''}")
+    elif every:
+        for override, files in overriding.items():
+            if not files:
+                note(f'{override.settings}: the override "{override.file}" means no file that is there')
     return found
 
 

@@ -22,21 +22,34 @@ if TYPE_CHECKING:
 @click.option("--all", "every", is_flag=True, help="Every card.")
 @common(("text", "json", "jsonl"))
 def command(session: Session, rule: str | None, every: bool) -> int:
-    """Explain a rule, given by its id or its name; without one, list them all."""
+    """Explain a rule, given by its id or its name; list those of a prefix (TL2), or without one all."""
     from templatelint import cards
 
     if rule is not None and every:
         raise TemplatelintError("a rule and --all exclude each other")
-    chosen = list(cards.all_cards().values()) if rule is None else [cards.get(rule)]
+    chosen = list(cards.all_cards().values()) if rule is None else _chosen(rule)
+    single = len(chosen) == 1 and rule is not None and rule.lower() in {chosen[0].id.lower(), chosen[0].name}
     if session.output_format == "jsonl":
         session.write(output.as_json([_object(card) for card in chosen], "rules", lines=True))
     elif session.output_format == "json":
-        session.write(_json(chosen, single=rule is not None))
-    elif rule is None and not every:
+        session.write(_json(chosen, single=single))
+    elif not every and not single:
         session.write(_index(session, chosen))
     else:
         session.write(_pages(session, chosen))
     return CLEAN
+
+
+def _chosen(rule: str) -> list[Card]:
+    """The card of an id or a name; those of a family, of which the beginning of the ids is given."""
+    from templatelint import cards
+
+    if rule.upper().startswith("TL"):
+        try:
+            return [cards.all_cards()[one] for one in cards.select(rule)]
+        except TemplatelintError:
+            pass  # what is near to it is told below
+    return [cards.get(rule)]
 
 
 def _json(chosen: Sequence[Card], *, single: bool) -> Iterator[str]:
