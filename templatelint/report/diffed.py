@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from templatelint.outcomes import BY_ID
 from templatelint.predictions import VERDICTS
 from templatelint.reading import shortened
+from templatelint.report.evidence import typed
 from templatelint.report.summary import counted, footer
 from templatelint.report.terminal import Style, visible, wrapped
 
@@ -143,7 +144,7 @@ def rerun(span: Span, replay: Sequence[str]) -> str:
     """The command that shows the whole prompt."""
     from shlex import join
 
-    return join(["templatelint", "render", span.ref, "--case", span.case, "--engine", span.engine, *replay])
+    return join(["templatelint", "render", typed(span.ref), "--case", span.case, "--engine", span.engine, *replay])
 
 
 def _line(prediction: Prediction, setting: Setting) -> Iterator[str]:

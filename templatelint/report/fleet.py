@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from templatelint.outcomes import LOADS
 from templatelint.reading import shortened
+from templatelint.report.evidence import typed
 from templatelint.report.summary import counted, footer
 from templatelint.report.terminal import Style, visible, wrapped
 
@@ -228,7 +229,9 @@ def _rerun(loss: Loss, fleet: Fleet, setting: Setting) -> str:
     from shlex import join
 
     engine, case = loss.cells[0]
-    return join(["templatelint", "render", fleet.refs[loss.model], "--case", case, "--engine", engine, *setting.replay])
+    return join(
+        ["templatelint", "render", typed(fleet.refs[loss.model]), "--case", case, "--engine", engine, *setting.replay]
+    )
 
 
 # ------------------------------------------------------------------------------------------------------ the contract

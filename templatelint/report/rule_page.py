@@ -9,6 +9,11 @@ if TYPE_CHECKING:
 
     from templatelint.model import Card
 
+_FIXES = {
+    "none": "fix: by hand",
+    "sometimes": "fix: --fix cures it where the proof holds",
+    "unsafe": "fix: --unsafe-fixes cures it where the proof holds",
+}
 _FENCE = "```"
 _HEADING = "## "
 
@@ -22,9 +27,9 @@ class Block(NamedTuple):
 
 def facts(card: Card) -> str:
     """What a rule weighs, whether it has a fix, and beside what it is silent."""
-    told = [f"Impact: {card.impact} · need: {card.need}", f"fix: {card.fix}", f"since {card.since}"]
+    told = [f"Impact: {card.impact} · need: {card.need}", _FIXES[card.fix], f"since {card.since}"]
     if card.subsumed_by:
-        told.append(f"not repeated where it follows from {', '.join(card.subsumed_by)}")
+        told.append(f"hidden where it follows from what {' or '.join(card.subsumed_by)} tells")
     return " · ".join(told)
 
 
