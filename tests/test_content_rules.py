@@ -54,6 +54,11 @@ ROWS = [
         ],
     ),
     Row(
+        "in one line",
+        _only("user", "{{ m.content | replace('\\n', ' ') }}"),
+        ["warning user text loses its line breaks: "],
+    ),
+    Row(
         "lower-cased",
         _only("user", "{{ m.content | lower }}"),
         ["error user text is lower-cased: 't|>user\\n\\n  is the <b>lat' for 'Is the <b>lat'"],

@@ -167,3 +167,10 @@ def test_the_flag_and_the_setting(cli: InProcess) -> None:
 def test_a_mistake_in_the_flag(cli: InProcess, word: str, error: str) -> None:
     ran = cli("lint", "chat_template.jinja", "--tool-call-parser", word)
     assert (ran.code, ran.err.splitlines()[0]) == (2, f"error: {error}")
+
+
+def test_a_template_that_shows_the_last_message_alone_crashes_no_rule() -> None:
+    source = CHAT.replace("in messages", "in messages[-1:]").replace("CALL", HERMES)
+    template = Template("default", source, Origin("chat_template.jinja", source))
+    report = lint([Model("chat_template.jinja", "file", (template,))], Options(engines=("vllm",), jobs=1))
+    assert [gap for gap in report.not_run if "crashed" in gap.why] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from templatelint.checks._parts import printed
@@ -132,7 +133,8 @@ def _altered(core: str, prompt: str) -> tuple[str, Impact]:
     if core in unescape(prompt):
         return "is HTML-escaped", "degrades"
     if "".join(core.split()) in "".join(prompt.split()):
-        return _BLANKS, "informs"
+        in_one_line = re.search(r"[^\S\n]*".join(map(re.escape, core.split())), prompt)
+        return ("loses its line breaks", "degrades") if in_one_line and "\n" in core else (_BLANKS, "informs")
     if core[:_EDGE] in prompt and core[-_EDGE:] in prompt:
         return _OTHER, "degrades"
     return _CUT, "breaks"

@@ -73,9 +73,8 @@ def _selected(view: View) -> Iterator[Fault]:
 
 
 def _kind(case_id: str) -> str:
-    return {_PLAIN: "the calls", _TYPES: "calls with arguments of every type", _PARALLEL: "two calls in a turn"}[
-        case_id
-    ]
+    further = {_TYPES: "calls with arguments of every type", _PARALLEL: "two calls in a turn"}
+    return further.get(case_id, "the calls")
 
 
 def _shown(view: View, case_id: str) -> bool:
