@@ -88,6 +88,16 @@ def test_what_is_read_is_not_written_over(cli: InProcess, folder: Path, words: t
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
+def test_commands_that_are_told_name_a_file_that_begins_with_a_dash(cli: InProcess, folder: Path) -> None:
+    (folder / "-n.jinja").write_text(DEAF, encoding="utf-8")
+    words = ("--engine", "transformers", "--select", "TL201")
+    ran = cli("lint", *words, "--", "-n.jinja")
+    assert "templatelint render ./-n.jinja --case" in ran.out
+    assert "./-n.jinja:" not in ran.out
+    deaf = cli("diff", "--engine", "transformers", "chat_template.jinja", "./-n.jinja", "-v")
+    assert "render ./-n.jinja" in deaf.out
+
+
 def test_a_dash_for_the_result_is_stdout(cli: InProcess, folder: Path) -> None:
     assert cli("extract", "chat_template.jinja", "-o", "-").out == CHATML
     assert not (folder / "-").exists()

@@ -26,6 +26,24 @@ def test_a_card(cli: InProcess, word: str) -> None:
     assert ran.out.endswith(card.prose)
 
 
+@pytest.mark.parametrize(
+    ("word", "facts"),
+    [
+        ("TL601", "Impact: breaks · need: chat · fix: by hand · since 0.1"),
+        (
+            "TL205",
+            "fix: --fix cures it where the proof holds · since 0.1 · hidden where it follows from what TL001 tells",
+        ),
+        (
+            "TL501",
+            "--unsafe-fixes cures it where the proof holds · since 0.1 · hidden where it follows from what TL001 or",
+        ),
+    ],
+)
+def test_a_page_says_in_words_what_cures_and_what_hides(cli: InProcess, word: str, facts: str) -> None:
+    assert facts in cli("rule", word).out
+
+
 def test_the_list_of_rules(cli: InProcess) -> None:
     lines = cli("rule").out.splitlines()
     assert [line.split()[0] for line in lines] == list(cards.all_cards())

@@ -135,7 +135,10 @@ def _exists(path: str) -> bool:
 
 def _assumed(model: Model, given: frozenset[str]) -> Iterator[str]:
     """Which tokens are our assumption, where a template prints them."""
+    from templatelint.passages import without_comments
+
     special = model.tokenizer.special_tokens
+    written = [without_comments(template.source) for template in model.templates]
     for token, name, flag in (("bos_token", "BOS", "--bos-token"), ("eos_token", "EOS", "--eos-token")):
-        if token in special and token not in given and any(token in template.source for template in model.templates):
+        if token in special and token not in given and any(token in text for text in written):
             yield f"{name} {special[token]} assumed ({flag})"
