@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from templatelint import cases, engines, matrix
+from templatelint.engines.stand_in import StandIn
 from templatelint.engines.transformers import LoadedTemplate
 
 if TYPE_CHECKING:
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-    from templatelint.engines import Engine, Loaded
-    from templatelint.model import ClientForm, Model, RenderError, Request, Template, Tokenizer
+    from templatelint.engines import Loaded
+    from templatelint.model import Model, RenderError, Template, Tokenizer
     from templatelint.renderers.jinja2 import Compiled, Span
 
 _SEPARATOR = "\0"  # before the spans; no template writes it
@@ -54,45 +55,13 @@ class _Spans:
         return f"{text}{_SEPARATOR}{' '.join(str(number) for span in spans for number in span)}"
 
 
-@dataclass(frozen=True)
-class _Marking:
+class _Marking(StandIn):
     """A release of transformers whose prompts carry the spans."""
-
-    engine: Engine
 
     @property
     def name(self) -> str:
         """Its cells bear this; no engine has such an id."""
         return f"{self.engine.name} with spans"
-
-    @property
-    def renderer(self) -> str:
-        """The engine's."""
-        return self.engine.renderer
-
-    @property
-    def version(self) -> str:
-        """The engine's."""
-        return self.engine.version
-
-    @property
-    def emulated(self) -> bool:
-        """It is no engine of anyone's."""
-        return True
-
-    @property
-    def client_form(self) -> ClientForm:
-        """The engine's."""
-        return self.engine.client_form
-
-    @property
-    def always_cues(self) -> bool:
-        """The engine's."""
-        return self.engine.always_cues
-
-    def choose(self, model: Model, request: Request) -> Template | RenderError:
-        """As the engine does."""
-        return self.engine.choose(model, request)
 
     def load(self, template: Template, tokenizer: Tokenizer) -> Loaded | RenderError:
         """The engine's preparation, and the template with its spans."""

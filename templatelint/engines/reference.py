@@ -5,26 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from templatelint.engines.stand_in import StandIn
 from templatelint.model import RenderError
 from templatelint.renderers import RenderFailure
 
 if TYPE_CHECKING:
-    from templatelint.engines import Engine, Loaded
-    from templatelint.model import ClientForm, Model, Request, Template, Tokenizer
+    from templatelint.engines import Loaded
+    from templatelint.model import Template, Tokenizer
     from templatelint.renderers.variations import Variation
 
 
 @dataclass(frozen=True)
-class Reference:
+class Reference(StandIn):
     """One engine through transformers' Jinja, or through a variation of that.
 
     Attributes:
-        engine: what prepares requests.
         variation: what renders them.
         loaded: template name → what the engine made of it, for all references to this engine that share the dict.
     """
 
-    engine: Engine
     variation: Variation
     loaded: dict[str, Loaded | RenderError] = field(default_factory=dict, compare=False, repr=False)
 
@@ -37,30 +36,6 @@ class Reference:
     def renderer(self) -> str:
         """The id of the renderer that it goes through."""
         return "jinja2"
-
-    @property
-    def version(self) -> str:
-        """The engine's."""
-        return self.engine.version
-
-    @property
-    def emulated(self) -> bool:
-        """It is no engine of anyone's."""
-        return True
-
-    @property
-    def client_form(self) -> ClientForm:
-        """The engine's."""
-        return self.engine.client_form
-
-    @property
-    def always_cues(self) -> bool:
-        """The engine's."""
-        return self.engine.always_cues
-
-    def choose(self, model: Model, request: Request) -> Template | RenderError:
-        """As the engine does."""
-        return self.engine.choose(model, request)
 
     def load(self, template: Template, tokenizer: Tokenizer) -> Loaded | RenderError:
         """The engine's preparation and the other program, or why either has none."""

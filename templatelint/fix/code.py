@@ -178,10 +178,6 @@ class Code:
         """Every chain and every beginning of one, in the order of the source, shorter ones first."""
         return tuple(chain for tag in self.tags for chain in _chains(self.source, tag))
 
-    def tag_at(self, offset: int) -> Tag | None:
-        """The tag that holds the offset."""
-        return next((tag for tag in self.tags if tag.start <= offset < tag.end), None)
-
     def near(self, span: tuple[int, int] | None) -> tuple[Chain, ...]:
         """The chains of the tags that the span touches, those nearest to its start first."""
         if span is None:
