@@ -108,7 +108,7 @@ def test_a_dash_for_the_result_is_stdout(cli: InProcess, folder: Path) -> None:
     [
         (("--ignore", "TL"), "no rule is left"),
         (("--select", "TL201", "--ignore", "tools-ignored"), "no rule is left"),
-        (("-o", "base.json", "--write-baseline", "base.json"), "-o and the baseline are one file: base.json"),
+        (("-o", "./base.json", "--write-baseline", "base.json"), "-o and the baseline are one file: base.json"),
     ],
 )
 def test_runs_that_could_tell_nothing(cli: InProcess, folder: Path, words: tuple[str, ...], told: str) -> None:

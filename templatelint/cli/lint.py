@@ -123,7 +123,8 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
         raise click.UsageError("--diff and --write-baseline exclude each other: --diff writes nothing")
     config = session.config
     options = _options(flags, config)
-    if session.output_file is not None and session.output_file in (flags.baseline, flags.write_baseline):
+    baselines = [Path(path) for path in (flags.baseline or config.baseline_path, flags.write_baseline) if path]
+    if session.output_file in baselines:
         raise click.UsageError(f"-o and the baseline are one file: {session.output_file}")
     accepted = accepting.before(config, flags.baseline, flags.write_baseline)
     named = judging.named(refs, config, session.note)
