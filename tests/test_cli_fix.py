@@ -1,18 +1,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from gguf_bytes import header, text
 
-from templatelint import cases, engines
+from templatelint import cases, engines, fix
 from templatelint.fix import proof
+from templatelint.fix.cures import for_rule
 
 if TYPE_CHECKING:
     from program import InProcess
+
+    from templatelint.fix.cure import Cure
+    from templatelint.model import Model
 
 SOURCE = (Path(__file__).parent / "data" / "fixes" / "TL301-null-content.jinja").read_text("utf-8")
 FIXED = SOURCE.replace("+ m.content }}\n{%- for call", "+ (m.content or '') }}\n{%- for call")
@@ -41,7 +46,7 @@ def test_a_diff_is_shown_and_nothing_written(cli: InProcess, path: Path) -> None
     lines = ran.out.splitlines()
     assert (ran.code, lines[:2]) == (1, ["--- t.jinja", "+++ t.jinja"])
     assert [line[:1] for line in lines[3:]] == [" ", " ", " ", "-", "+", " ", " ", " "]
-    assert "Would fix 1 finding:\n- t.jinja:\n    1 × TL301 (content that may be missing is guarded)" in ran.err
+    assert ran.err == "t.jinja:\n    1 × TL301 (content that may be missing is guarded)\nWould fix 1 finding\n"
     assert path.read_text("utf-8") == SOURCE
 
 
@@ -50,7 +55,7 @@ def test_a_fix_is_written_and_what_remains_is_told(cli: InProcess, path: Path) -
     link.symlink_to(path.name)
     ran = cli("lint", "link.jinja", "--fix", "--output-format", "json", *FLAGS)
     assert (ran.code, json.loads(ran.out)["findings"]) == (0, [])
-    assert ran.err.startswith("Fixed 1 finding:\n")
+    assert ran.err == "link.jinja:\n    1 × TL301 (content that may be missing is guarded)\nFixed 1 finding\n"
     assert (path.read_text("utf-8"), path.stat().st_mode & 0o777) == (FIXED, 0o640)
     assert link.is_symlink()
     again = cli("lint", "t.jinja", "--diff", *FLAGS)
@@ -89,7 +94,7 @@ def test_what_cannot_be_written_to_is_shown_only(cli: InProcess, path: Path) -> 
 def test_standard_input_is_printed_fixed(cli: InProcess, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(path.read_bytes())))
     ran = cli("lint", "-", "--fix", *FLAGS)
-    assert (ran.code, ran.out) == (0, FIXED)
+    assert (ran.code, ran.out, ran.err.splitlines()[0]) == (0, FIXED, "<stdin>:")
 
 
 def test_unsafe_fixes_alone_are_a_mistake(cli: InProcess, path: Path) -> None:
@@ -103,3 +108,62 @@ def test_findings_below_what_is_shown_are_left(cli: InProcess, path: Path) -> No
     ran = cli("lint", "t.jinja", "--diff", "--min-severity", "error", "--engine", "all", "--select", "TL301")
     assert (ran.code, ran.out) == (0, "")
     del path
+
+
+def test_a_file_that_is_read_only_is_left(cli: InProcess, path: Path) -> None:
+    path.chmod(0o444)
+    ran = cli("lint", "t.jinja", "--fix", *FLAGS)
+    assert path.read_text("utf-8") == SOURCE
+    assert ran.err == "note: t.jinja: not fixed: it is read-only; --diff shows what would change\n"
+
+
+def test_a_hard_link_stays_one(cli: InProcess, path: Path) -> None:
+    other = path.with_name("other.jinja")
+    other.hardlink_to(path)
+    assert cli("lint", "t.jinja", "--fix", *FLAGS).code == 0
+    assert other.samefile(path)
+    assert other.read_text("utf-8") == FIXED
+
+
+def test_exit_zero_holds_for_a_diff(cli: InProcess, path: Path) -> None:
+    del path
+    ran = cli("lint", "t.jinja", "--fix", "--diff", "--exit-zero", *FLAGS)
+    assert (ran.code, ran.out.splitlines()[0]) == (0, "--- t.jinja")
+
+
+def test_an_interrupt_leaves_what_was_written_and_told(
+    cli: InProcess, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = path.with_name("u.jinja")
+    other.write_text(SOURCE, "utf-8")
+    whole = fix.fix
+
+    def interrupted(model: Model, *given: Any, **named: Any) -> fix.Outcome:
+        if model.ref == "u.jinja":
+            raise KeyboardInterrupt
+        return whole(model, *given, **named)
+
+    monkeypatch.setattr(fix, "fix", interrupted)
+    ran = cli("lint", "t.jinja", "u.jinja", "--fix", *FLAGS)
+    assert (path.read_text("utf-8"), other.read_text("utf-8")) == (FIXED, SOURCE)
+    assert ran.err.startswith("t.jinja:\n    1 × TL301 ")
+    assert ran.code not in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ((), "1 finding has a cure that did not pass the proof; -v says why\n"),
+        (("-v",), "not fixed: t.jinja: TL301: it would change "),
+    ],
+)
+def test_a_cure_that_is_refused_is_told(
+    cli: InProcess, path: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], told: str
+) -> None:
+    def strict(rule: str) -> tuple[Cure, ...]:
+        return tuple(replace(cure, allows=lambda _: False, exact=True) for cure in for_rule(rule))
+
+    monkeypatch.setattr(fix, "for_rule", strict)
+    ran = cli("lint", "t.jinja", "--fix", *flags, *FLAGS)
+    assert path.read_text("utf-8") == SOURCE
+    assert ran.err.startswith(told)

@@ -64,12 +64,15 @@ OWN = [
     ("TL210-description", "(tool.function.description or '')", False),
     ("TL210-generator", "| list | tojson", False),
     ("TL212-empty", "{%- elif m.tool_calls %}", False),
+    ("TL212-both", "{%- elif (m.tool_calls) %}", False),
     ("TL301-null-content", "+ (m.content or '') }}", False),
+    ("TL301-earlier", "+ (m.content or '') }}\n{%- elif", False),
+    ("TL301-earlier", "+ (m.content or '') }}\n{%- else", False),
     ("TL302-parts", "m.content | selectattr('type', 'equalto', 'text') | map(attribute='text') | join", True),
     ("TL303-results", "(m.content if m.content is string or not m.content else", False),
     ("TL501-cue", "{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}", True),
     ("TL505-newline", "<|im_start|>assistant{{ '\\n' }}\n", False),
-    ("TL104-refused", "not loop.first %}{{- '' }}{%- endif %}", True),
+    ("TL104-refused", "{%- for m in messages %}\n{{- '<|im_start|>' + m.role", True),
 ]
 
 

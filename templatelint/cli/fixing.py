@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from templatelint.errors import TemplatelintError
 from templatelint.report.terminal import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from templatelint.cli.judging import Asked
     from templatelint.cli.options import Session
@@ -52,7 +53,7 @@ class Done:
 
 
 def run(session: Session, read: Read, asked: Asked, judged: Callable[[Read], Report], wanted: Wanted) -> Done:
-    """Fix each model, and write its files or show the difference.
+    """Fix each model and write its files, one after the other, or show the difference.
 
     Args:
         session: told what was done.
@@ -65,28 +66,31 @@ def run(session: Session, read: Read, asked: Asked, judged: Callable[[Read], Rep
         TemplatelintError: a file cannot be written, or standard input stands beside other references.
     """
     from templatelint import fix
+    from templatelint.fix.cures import for_rule
 
     piped = [model for _, model in read.models if model.kind == "stdin"]
     if piped and len(read.models) > 1 and not wanted.diff:
         raise TemplatelintError("--fix prints the template that stdin holds", help="give - alone")
     done: list[tuple[Model, Outcome]] = []
     for ref, model in read.models:
-        if not wanted.diff and (why := _unwritable(model)):
-            session.note(f"{ref}: not fixed: {why}; --diff shows what would change")
-            done.append((model, fix.Outcome(model, judged(_only(read, ref, model)))))
-            continue
 
         def judge(changed: Model, ref: str = ref) -> Report:
             return judged(_only(read, ref, changed))
 
-        options = _options(asked, judge(model))
-        done.append((model, fix.fix(model, judge, options, unsafe=wanted.unsafe, least=wanted.least)))
+        report = judge(model)
+        if not wanted.diff and (why := _unwritable(model)):
+            if any(for_rule(finding.rule) for finding in report.findings):
+                session.note(f"{ref}: not fixed: {why}; --diff shows what would change")
+            done.append((model, fix.Outcome(model, report)))
+            continue
+        options = _options(asked, report)
+        outcome = fix.fix(model, judge, options, unsafe=wanted.unsafe, least=wanted.least)
+        if not wanted.diff:
+            _write(model, outcome)
+        done.append((model, outcome))
+        _tell(session, _told(model, outcome))  # at once: an interrupt leaves what is written, and known
     changed = any(outcome.fixed for _, outcome in done)
-    if not wanted.diff:
-        _write(done)
-    if not session.quiet:
-        for line in _told(done, wanted, shows=session.verbose):
-            output.tell(visible(line))
+    _tell(session, _summed([outcome for _, outcome in done], wanted, shows=session.verbose))
     models = tuple((ref, outcome.model) for (ref, _), (_, outcome) in zip(read.models, done, strict=True))
     result: tuple[str, ...] | None = None
     if wanted.diff:
@@ -113,18 +117,30 @@ def _options(asked: Asked, report: Report) -> Options:
 def _unwritable(model: Model) -> str:
     from templatelint.fix import writing
 
-    return next((why for template in model.templates if (why := writing.refusal(model, template))), "")
+    for template in model.templates:
+        if why := writing.refusal(model, template):
+            return why
+        if model.kind != "stdin" and _read_only(Path(template.origin.path)):
+            return "it is read-only" if template.origin.path == model.ref else f"{template.origin.path} is read-only"
+    return ""
 
 
-def _write(done: Sequence[tuple[Model, Outcome]]) -> None:
-    """Write the files of the models that changed; a template from standard input has none."""
-    for model, outcome in done:
-        if model.kind == "stdin":
-            continue
-        for before, after in _files(model, outcome.model):
-            if not _current(before):
-                raise TemplatelintError(f"{before.origin.path}: has changed since it was read", help="lint it again")
-            output.to_file(Path(after.origin.path), [after.origin.text])
+def _read_only(path: Path) -> bool:
+    """Whether the file says so: what replaces it would need leave of the folder alone, and root none at all."""
+    try:
+        return not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK)
+    except OSError:  # it is gone: to be told when it is written
+        return False
+
+
+def _write(model: Model, outcome: Outcome) -> None:
+    """Write the files of the model that changed; a template from standard input has none."""
+    if model.kind == "stdin":
+        return
+    for before, after in _files(model, outcome.model):
+        if not _current(before):
+            raise TemplatelintError(f"{before.origin.path}: has changed since it was read", help="lint it again")
+        output.to_file(Path(after.origin.path), [after.origin.text])
 
 
 def _current(before: Template) -> bool:
@@ -161,28 +177,41 @@ def _lines(text: str) -> list[str]:
     return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
 
-def _told(done: Sequence[tuple[Model, Outcome]], wanted: Wanted, *, shows: bool) -> Iterator[str]:
-    """What was fixed, by file and rule; and what was not, and why."""
-    rows = [(model.ref, outcome.fixed) for model, outcome in done if outcome.fixed]
-    count = sum(len(fixes) for _, fixes in rows)
-    if count:
-        word = "Would fix" if wanted.diff else "Fixed"
-        yield f"{word} {count} {'finding' if count == 1 else 'findings'}:"
-    for ref, fixes in rows:
-        yield f"- {ref}:"
-        yield from (f"    {times} × {rule} ({kind})" for (rule, kind), times in _counted(fixes).items())
+def _tell(session: Session, lines: Iterable[str]) -> None:
+    if not session.quiet:
+        for line in lines:
+            output.tell(visible(line))
+
+
+def _told(model: Model, outcome: Outcome) -> Iterator[str]:
+    """What was fixed of a model, by rule."""
+    if outcome.fixed:
+        yield f"{'<stdin>' if model.kind == 'stdin' else model.ref}:"
+        yield from (f"    {times} × {rule} ({kind})" for (rule, kind), times in _counted(outcome.fixed).items())
+
+
+def _summed(outcomes: Sequence[Outcome], wanted: Wanted, *, shows: bool) -> Iterator[str]:
+    """How much was fixed in all; and what was not, and why."""
     from templatelint.fix import ACCEPTS
 
-    refused = [row for _, outcome in done for row in outcome.refused]
-    unsafe = {row.finding.fingerprint for row in refused if row.why.endswith(ACCEPTS)}
+    count = sum(len(outcome.fixed) for outcome in outcomes)
+    if count:
+        yield f"{'Would fix' if wanted.diff else 'Fixed'} {_findings(count)}"
+    refused = [row for outcome in outcomes for row in outcome.refused]
+    unsafe = {(row.finding.ref, row.finding.fingerprint) for row in refused if row.why.endswith(ACCEPTS)}
     if unsafe:
         yield f"{len(unsafe)} more may be fixed with --unsafe-fixes"
+    unproved = [row for row in refused if not row.why.endswith(ACCEPTS)]
     if shows:
-        yield from (
-            f"not fixed: {row.finding.ref}: {row.finding.rule}: {row.why}"
-            for row in refused
-            if not row.why.endswith(ACCEPTS)
-        )
+        yield from (f"not fixed: {row.finding.ref}: {row.finding.rule}: {row.why}" for row in unproved)
+    elif unproved:
+        left = len({(row.finding.ref, row.finding.fingerprint) for row in unproved})
+        verb = "has a cure" if left == 1 else "have cures"
+        yield f"{_findings(left)} {verb} that did not pass the proof; -v says why"
+
+
+def _findings(count: int) -> str:
+    return f"{count} {'finding' if count == 1 else 'findings'}"
 
 
 def _counted(fixes: Sequence[Fixed]) -> dict[tuple[str, str], int]:

@@ -106,7 +106,11 @@ class _Flags:
     help="Cure what is shown, where re-rendering proves that nothing else changes; with -, print the fixed text.",
 )
 @click.option("--unsafe-fixes", is_flag=True, help="Also make fixes that change what the author may have meant.")
-@click.option("--diff", is_flag=True, help="Print what --fix would change, and write nothing; exit 1 if anything.")
+@click.option(
+    "--diff",
+    is_flag=True,
+    help="Print what --fix would change as a unified diff, whatever the format, and write nothing; exit 1 if anything.",
+)
 @click.option("--stdin-filename", metavar="FILE", help="What the text on stdin is, for the REF -.")
 @token_options
 @common(FORMATS)
@@ -146,12 +150,15 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
         read = fixed.read
         if fixed.result is not None and flags.diff:
             session.write(fixed.result)
-            return NO_ANSWER if read.unreadable else FINDINGS if fixed.changed else CLEAN
+            return NO_ANSWER if read.unreadable else FINDINGS if fixed.changed and not flags.exit_zero else CLEAN
     with bar("linting", quiet=session.quiet) as progress:
         judged = judging.judge(read, asked, progress)
     fail_on = flags.fail_on or config.fail_on or "error"
     counted = SEVERITIES[: max(map(SEVERITIES.index, (fail_on, _least(session, flags)))) + 1]
     report = accepting.after(judged, accepted, counted, session.note)
+    for gap in report.not_run:
+        if gap.crashed:
+            session.error(f"internal: {gap.ref}: {gap.rule}: {gap.why}", "report it with the template and this line")
     code = _exit_code(report, judged.read, fail_on, exit_zero=flags.exit_zero)
     if fixed is not None and fixed.result is not None:
         session.write(fixed.result)
@@ -215,7 +222,7 @@ def _selection(flags: _Flags, config: Config) -> tuple[tuple[str, ...], tuple[st
 
 
 def _exit_code(report: Report, read: Read, fail_on: Severity, *, exit_zero: bool) -> int:
-    if read.unreadable:
+    if read.unreadable or any(row.crashed for row in report.not_run):
         return NO_ANSWER
     failing = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
     return FINDINGS if not exit_zero and any(report.count(severity) for severity in failing) else CLEAN

@@ -98,7 +98,9 @@ def let_go(*, certain: bool = False) -> None:
 
 
 def to_file(path: Path, pieces: Iterable[str]) -> None:
-    """Write a file through a neighbour that takes its place at the end; devices and pipes are written to.
+    """Write a file through a neighbour that takes its place at the end.
+
+    Devices and pipes are written to; so is a file of several names (hard links), which else would be two files after.
 
     Raises:
         TemplatelintError: it cannot be written.
@@ -128,6 +130,11 @@ def _followed(path: Path) -> Path:
 def _replace(target: Path, pieces: Iterable[str]) -> None:
     from os import getpid
 
+    if target.exists() and target.stat().st_nlink > 1:
+        whole = [encoded(piece) for piece in pieces]  # what fails in here is not to leave half a file
+        with target.open("wb") as stream:
+            stream.writelines(whole)
+        return
     neighbour = target.with_name(f".{target.name}.{getpid()}.tmp")
     try:
         with neighbour.open("xb") as stream:

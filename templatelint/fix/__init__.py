@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from templatelint import lint
 from templatelint.fix import proof, writing
-from templatelint.fix.code import read
+from templatelint.fix.code import disjoint, read
 from templatelint.fix.cures import for_rule
 from templatelint.model import SEVERITIES
 from templatelint.syntax import TemplateSyntax, parse
@@ -118,7 +118,7 @@ class _Fixer:
             if code is None:
                 continue
             further: list[tuple[Model, Finding, int]] = []
-            for edits in islice(cure.propose(left, code), _PROPOSALS):
+            for edits in filter(disjoint, islice(cure.propose(left, code), _PROPOSALS)):
                 changed = writing.revised(current, now, edits)
                 after = changed.template(template.name) or template
                 if after.source in {template.source, *tried} or not _parses(after.source):
@@ -182,13 +182,15 @@ class _Fixer:
 
         What stood behind the failure comes to light once it is cured; that is accepted with the unsafe fixes.
         """
-        known = {found.fingerprint: SEVERITIES.index(found.severity) for found in self._report(before).findings}
-        least = SEVERITIES.index("note")
+        known = {found.fingerprint: found for found in self._report(before).findings}
         for found in self._report(after).findings:
-            if SEVERITIES.index(found.severity) >= known.get(found.fingerprint, least):
+            told = known.get(found.fingerprint)
+            graver = SEVERITIES.index(found.severity) < SEVERITIES.index(told.severity if told else "note")
+            if not graver:
                 continue
-            if found.evidence and all(own.failed(case_id, name) for case_id, name in found.evidence):
-                if self.unsafe:
+            fresh = set(found.evidence).difference(told.evidence if told else ())
+            if fresh and all(own.failed(case_id, name) for case_id, name in fresh):
+                if self.unsafe or told:  # that it now weighs more is due to what could not show it
                     continue
                 return f"{found.rule} would come to light ({found.message}): {ACCEPTS}"
             return f"it would bring up {found.rule} ({found.message})"

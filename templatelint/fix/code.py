@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from jinja2.exceptions import TemplateSyntaxError
@@ -34,6 +35,12 @@ class Edit:
     start: int
     end: int
     text: str
+
+
+def disjoint(edits: Sequence[Edit]) -> bool:
+    """Whether no two of the edits overlap, so that they can all be made."""
+    ordered = sorted(edits, key=lambda edit: (edit.start, edit.end))
+    return all(edit.end <= following.start for edit, following in pairwise(ordered))
 
 
 def edited(source: str, edits: Sequence[Edit]) -> str:

@@ -11,12 +11,15 @@ from templatelint.fix.cure import Cure
 from templatelint.fix.cures.constructs import quoted
 
 if TYPE_CHECKING:
-    from templatelint.fix.code import Code
+    from collections.abc import Iterator
+
+    from templatelint.fix.code import Code, Tag
     from templatelint.fix.cure import Proposals
     from templatelint.fix.proof import Change
     from templatelint.model import Finding
 
 _TEXT = r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
+_NEWLINE = re.compile(r"\r\n|\r|\n")
 _OPENS = re.compile(rf"the prompt ends with {_TEXT}, while the history opens an assistant turn with {_TEXT}")
 
 
@@ -47,8 +50,39 @@ def _unrefused(finding: Finding, code: Code) -> Proposals:
     for chain in code.near(finding.span):
         if chain.tag.prints and chain.text.startswith("raise_exception(") and chain.tag.pieces[1].start == chain.start:
             tag = chain.tag
+            yield from ([edit] for edit in _without_branch(code, tag))
             yield [Edit(tag.start, tag.end, f"{{{{{tag.opening[2:]} '' {tag.closing[:-2]}}}}}")]
             return
+
+
+def _without_branch(code: Code, tag: Tag) -> Iterator[Edit]:
+    """The template without the `if`, or its last branch, that holds the tag and nothing else: its lines; its text."""
+    source, at = code.source, code.tags.index(tag)
+    if not 0 < at < len(code.tags) - 1:
+        return
+    opens, closes = code.tags[at - 1], code.tags[at + 1]
+    if closes.word != "endif" or source[opens.end : tag.start].strip() or source[tag.end : closes.start].strip():
+        return
+    if opens.word in {"elif", "else"}:
+        yield Edit(opens.start, closes.end, f"{opens.opening} endif {closes.closing}")
+    if opens.word != "if":
+        return
+    before, after = source[: opens.start], source[closes.end :]
+    line = before.rfind("\n") + 1
+    newline = _NEWLINE.match(after)
+    alone = not before[line:].strip(" \t")
+    if alone and newline:
+        yield Edit(line, closes.end + newline.end(), "")
+    start, end = opens.start, closes.end
+    if "-" in opens.opening:  # what it strips, whatever then stands beside
+        start = len(before.rstrip())
+    elif alone:
+        start = line
+    if "-" in closes.closing:
+        end += len(after) - len(after.lstrip())
+    elif newline:
+        end += newline.end()
+    yield Edit(start, end, "")
 
 
 def _rendered_now(change: Change) -> bool:

@@ -154,15 +154,17 @@ def _without_tools(change: Change) -> bool:
 def _empty_calls(finding: Finding, code: Code) -> Proposals:
     """`message.tool_calls` in place of whether it is there."""
     del finding
-    edits = []
+    edits: list[Edit] = []
     for chain in code.chains:
         pieces, at = chain.tag.pieces, chain.behind
-        if not chain.whole or chain.tag.word not in {"if", "elif", "set"}:
+        if not chain.whole or chain.tag.word not in {"if", "elif", "set"} or (edits and chain.start < edits[-1].end):
             continue
         words = [piece.value for piece in pieces[at : at + 3]]
         before = [piece.value for piece in pieces[max(0, chain.index - 2) : chain.index]]
         if chain.last == "tool_calls" and words[:2] == ["is", "defined"]:
-            edits.append(Edit(chain.end, pieces[at + 1].end, ""))
+            nor_none = re.compile(rf"\s+and\s+{re.escape(chain.text)}\s+is\s+not\s+none\b")
+            also = nor_none.match(code.source, pieces[at + 1].end)
+            edits.append(Edit(chain.end, also.end() if also else pieces[at + 1].end, ""))
         elif chain.last == "tool_calls" and words == ["is", "not", "none"]:
             edits.append(Edit(chain.end, pieces[at + 2].end, ""))
         elif chain.last == "tool_calls" and words == ["is", "not", "defined"]:
@@ -175,9 +177,8 @@ def _empty_calls(finding: Finding, code: Code) -> Proposals:
 
 
 def _no_calls(change: Change) -> bool:
-    """The calls of a message are an empty list or null."""
-    shown = change.after is not None and change.after.prompt is not None
-    return (shown or change.healed) and any(
+    """The calls of a message are an empty list or null; what failed there may now fail further on."""
+    return not change.broken and any(
         "tool_calls" in message and not message["tool_calls"] for message in change.request.messages
     )
 

@@ -9,6 +9,8 @@ from templatelint.fix.cure import Cure
 from templatelint.fix.cures.guards import assigned
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from templatelint.fix.code import Chain, Code
     from templatelint.fix.cure import Proposals
     from templatelint.fix.proof import Change
@@ -26,19 +28,28 @@ def _joined(finding: Finding, code: Code) -> Proposals:
     """The texts of the parts, where content is printed, joined or worked on; or where a variable is set to it."""
     if "list" not in finding.message:
         return
-    places = [chain for chain in code.chains if chain.last == "content" and chain.loose and _value(chain)]
+    places = _outermost(chain for chain in code.chains if chain.last == "content" and chain.loose and _value(chain))
     near = [chain for chain in code.near(finding.span) if chain in places]
     yield from ([_edit(chain)] for chain in near)
     for chain in code.near(finding.span):
         if chain.whole and chain.loose and chain.text.isidentifier():
             yield from ([_edit(source)] for source in assigned(code, chain) if source.last == "content")
-    if places:
-        yield [_edit(chain) for chain in places if not chain.text.startswith("(")]
     set_to = [chain for chain in places if chain.tag.word == "set"]
-    if set_to and set_to != places:
+    if set_to:
         yield [_edit(chain) for chain in set_to]
+    if places and set_to != places:
+        yield [_edit(chain) for chain in places if not chain.text.startswith("(")]
     for chain in places:
         yield [_edit(chain)]
+
+
+def _outermost(chains: Iterable[Chain]) -> list[Chain]:
+    """The chains that stand in no other: of `message.content.content`, the whole."""
+    found: list[Chain] = []
+    for chain in sorted(chains, key=lambda chain: (chain.start, -chain.end)):
+        if not found or chain.end > found[-1].end:
+            found.append(chain)
+    return found
 
 
 def _edit(chain: Chain) -> Edit:
