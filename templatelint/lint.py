@@ -49,8 +49,14 @@ _TOOLS_IGNORED = "TL201"
 _MISSING, _NO_CHAT = "TL601", "TL007"
 # Rules that look at further cells, which are worth observing in few templates.
 _DISAGREEMENT, _TRIMMING = "TL004", "TL005"
-# Rules whose findings say that the same thing is lost: chat as a whole, the system message.
-_SAME_LOSS = (frozenset({"TL001", "TL007", "TL113", "TL805"}), frozenset({"TL101", "TL102"}))
+# Rules whose findings say that nothing works: chat as a whole is lost.
+_ALL_LOST = frozenset({"TL001", "TL007", "TL113", "TL805"})
+# Rules whose findings say that the same thing is lost: the system message, texts, the turns of a tool's use.
+_SAME_LOSS = (
+    frozenset({"TL101", "TL102"}),
+    frozenset({"TL109", "TL305"}),
+    frozenset({"TL202", "TL203", "TL204"}),
+)
 # What an engine answers that serves a model by code of its own.
 _READS_NONE = "unsupported"
 # Below this many templates, starting worker processes costs more than it saves.
@@ -197,18 +203,15 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
         view = View.of(engine, unit.model, unit.template, observed, adapted, parser=parser, asked=asked)
         views[engine.name] = view
         for card in evaluated:
-            found, gaps = _apply(card, view)
+            found, gaps, crashed = _apply(card, view)
             faults += [(card, engine.name, fault) for fault in found]
-            if view.load_error is None and card.id in told:
-                not_run += [NotRun(card.id, unit.ref, f"{engine.name}: {gap}") for gap in gaps]
+            if card.id in told and (view.load_error is None or crashed):
+                not_run += [NotRun(card.id, unit.ref, f"{engine.name}: {gap}", crashed) for gap in gaps]
         if view.load_error is not None:
             not_run.append(NotRun("*", unit.ref, f"{engine.name}: does not load the template"))
     stance = _stance(options, running, observed)
     kept = [(card, engine, fault) for card, engine, fault in unsubsumed(faults, views) if card.id in told]
-    findings = [
-        _finding(unit, card, merged, cells, _weight(card, merged, {*cells, *_lost_anyway(kept, card, merged)}, stance))
-        for card, merged, cells in _merged(kept)
-    ]
+    findings = [_merged(unit, group, kept, stance) for group in _alike(kept)]
     findings.sort(key=lambda found: (SEVERITIES.index(found.severity), found.place.line, found.rule))
     return _Verdict(tuple(findings), tuple(not_run))
 
@@ -282,8 +285,8 @@ def _read_back(selected: tuple[Card, ...]) -> frozenset[str]:
     return frozenset(case_id for card in selected for case_id in getattr(checks.load(card.name), "READ_BACK", ()))
 
 
-def _apply(card: Card, view: View) -> tuple[list[Fault], list[str]]:
-    """The faults of one rule on one engine, and the cells that it could not judge."""
+def _apply(card: Card, view: View) -> tuple[list[Fault], list[str], bool]:
+    """The faults of one rule on one engine, the cells that it could not judge, and whether it crashed."""
     view.missed.clear()
     found: list[Fault] = []
     try:
@@ -291,8 +294,8 @@ def _apply(card: Card, view: View) -> tuple[list[Fault], list[str]]:
     except NoText as missing:
         view.missed.append(missing)
     except Exception as error:  # noqa: BLE001 (a crashed rule is a gap in the answer, not the end of it)
-        return [], [f"the rule crashed: {type(error).__name__}: {error}"]
-    return found, _gaps(view.missed)
+        return [], [f"the rule crashed: {type(error).__name__}: {error}"], True
+    return found, _gaps(view.missed), False
 
 
 def _gaps(missed: Iterable[NoText]) -> list[str]:
@@ -304,17 +307,12 @@ def _gaps(missed: Iterable[NoText]) -> list[str]:
     return [f"{why} ({', '.join(case_ids)})" for why, case_ids in cells.items()]
 
 
-def _merged(faults: Iterable[tuple[Card, str, Fault]]) -> Iterator[tuple[Card, Fault, Mapping[str, tuple[str, ...]]]]:
-    """One cause, one finding: equal causes join their engines, each with the cells that show it there."""
+def _alike(faults: Iterable[tuple[Card, str, Fault]]) -> Iterable[list[tuple[Card, str, Fault]]]:
+    """One cause, one finding: the faults of a rule that have the same cause, on all engines."""
     groups: dict[tuple[str, str], list[tuple[Card, str, Fault]]] = {}
     for card, engine, fault in faults:
         groups.setdefault((card.id, fault.cause), []).append((card, engine, fault))
-    for group in groups.values():
-        card, _, fault = group[0]
-        cells: dict[str, tuple[str, ...]] = {}
-        for _, engine, found in group:
-            cells.setdefault(engine, found.cases)
-        yield card, fault, cells
+    return groups.values()
 
 
 # ---------------------------------------------------------------------------------------- the findings
@@ -342,6 +340,23 @@ def _shows_tools(observed: matrix.Matrix) -> bool:
     return False
 
 
+def _merged(
+    unit: _Unit, group: Sequence[tuple[Card, str, Fault]], faults: Sequence[tuple[Card, str, Fault]], stance: Stance
+) -> Finding:
+    """What is told of a group: as it is where it weighs most, with each engine's own cells."""
+    card = group[0][0]
+    cells: dict[str, tuple[str, ...]] = {}
+    alike: dict[tuple[str | None, str | None], tuple[Fault, set[str]]] = {}
+    for _, engine, fault in group:
+        cells.setdefault(engine, fault.cases)
+        alike.setdefault((fault.impact, fault.need), (fault, set()))[1].add(engine)
+    weighed = [
+        (_weight(card, fault, hit | _lost_anyway(faults, card, fault), stance), fault) for fault, hit in alike.values()
+    ]
+    weight, told = min(weighed, key=lambda row: SEVERITIES.index(row[0]))
+    return _finding(unit, card, told, cells, weight)
+
+
 def _lost_anyway(faults: Sequence[tuple[Card, str, Fault]], card: Card, fault: Fault) -> frozenset[str]:
     """Engines on which the same thing is lost for another reason: they do not speak against the fault."""
     family = next((rules for rules in _SAME_LOSS if card.id in rules), frozenset({card.id}))
@@ -349,7 +364,8 @@ def _lost_anyway(faults: Sequence[tuple[Card, str, Fault]], card: Card, fault: F
     return frozenset(
         engine
         for other, engine, found in faults
-        if other.id in family and (found.need or other.need) == need and (found.impact or other.impact) == "breaks"
+        if (found.impact or other.impact) == "breaks"
+        and (other.id in _ALL_LOST or (other.id in family and (found.need or other.need) == need))
     )
 
 

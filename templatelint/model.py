@@ -420,11 +420,16 @@ class Suppressed:
 
 @dataclass(frozen=True, slots=True)
 class NotRun:
-    """A check that gave no verdict, and why: silence is a claim, so this is said."""
+    """A check that gave no verdict, and why: silence is a claim, so this is said.
+
+    Attributes:
+        crashed: the fault is ours.
+    """
 
     rule: str
     ref: str
     why: str
+    crashed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import pytest
 from program import CHATML, DEAF, start
 from reports_by_hand import finding, report
 
-from templatelint.model import Suppressed
+from templatelint.model import NotRun, Suppressed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -176,6 +176,15 @@ def test_the_exit_code(cli: InProcess, pipeline: Pipeline, severities: str, flag
 def test_suppressed_findings_do_not_count(cli: InProcess, pipeline: Pipeline) -> None:
     pipeline.answer = report(suppressed=(Suppressed(finding(), "baseline", ""),))
     assert cli("lint", "chat_template.jinja").code == 0
+
+
+def test_a_rule_that_crashed_is_no_answer(cli: InProcess, pipeline: Pipeline) -> None:
+    pipeline.answer = report(not_run=(NotRun("TL101", "chat_template.jinja", "vllm: the rule crashed: it did", True),))
+    ran = cli("lint", "chat_template.jinja", "--exit-zero")
+    assert ran.code == 2
+    assert ran.err.startswith(
+        "error: internal: chat_template.jinja: TL101: vllm: the rule crashed: it did\nhelp: report"
+    )
 
 
 @pytest.mark.parametrize("flags", [[], ["--exit-zero"]])

@@ -158,7 +158,35 @@ def test_a_crashed_rule_is_a_gap_not_a_clean_file(monkeypatch: pytest.MonkeyPatc
     load = checks.load
     monkeypatch.setattr(checks, "load", lambda name: Broken if name == "system-dropped" else load(name))
     report = _lint(GOOD, select=("TL101",))
-    assert [gap.why for gap in report.not_run] == ["transformers: the rule crashed: ZeroDivisionError: by nobody"]
+    why = "transformers: the rule crashed: ZeroDivisionError: by nobody"
+    assert [(gap.why, gap.crashed) for gap in report.not_run] == [(why, True)]
+
+
+# an assistant's turn raises where `reasoning_content` is not there, and llama.cpp alone reads on
+NO_TURNS = CHATML.replace(
+    "{{ m.content }}", "{{ m.content.split('</think>')[1] if m.role == 'assistant' else m.content }}"
+)
+# parts of a result are printed as data: a caller's choice with transformers, with llama.cpp what it hands over
+PARTS = "{{ m.content if m.content is string else m.content | tojson if m.role == 'tool' else m.content[0].text }}"
+LISTED = GOOD.replace("{{ m.content }}", PARTS)
+
+
+@pytest.mark.parametrize(
+    ("source", "rule", "names", "severity"),
+    [
+        (LISTED, "TL303", ("llama.cpp",), "error"),
+        (LISTED, "TL303", ("llama.cpp", "transformers"), "error"),
+        (LISTED, "TL303", ("transformers", "llama.cpp"), "error"),
+        (LISTED, "TL303", ("transformers",), "note"),
+        (LISTED, "TL303", (), "warning"),
+        (NO_TURNS, "TL109", (), "error"),
+    ],
+)
+def test_a_finding_weighs_as_much_as_where_it_weighs_most(
+    source: str, rule: str, names: tuple[str, ...], severity: str
+) -> None:
+    found = lint([_model(("default", source))], Options(engines=names, jobs=1)).findings
+    assert {finding.severity for finding in found if finding.rule == rule} == {severity}
 
 
 def test_workers_find_what_one_process_finds() -> None:
