@@ -199,11 +199,15 @@ def texts(view: View) -> dict[str, str]:
 
 
 def _texts(view: View, case_ids: tuple[str, ...]) -> Iterator[tuple[str, Case, str]]:
-    """Case id, case and the stretch of the prompt where its calls stand, of the cells that have a prompt."""
+    """Case id, case and the stretch of the prompt where its calls stand, of the cells that have a prompt.
+
+    Where the user's text is missing nothing tells the calls from what the template says of calls to come.
+    """
     for case_id in case_ids:
         if view.renders(case_id):
-            case = view.case(case_id)
-            yield case.id, case, region(view.prompt(case_id), case)
+            case, prompt = view.case(case_id), view.prompt(case_id)
+            if "user.1" not in case.marks or has(prompt, case, "user.1"):
+                yield case.id, case, region(prompt, case)
 
 
 def _shows(text: str, case: Case) -> bool:

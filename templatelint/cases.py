@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 
 # Where the clock of the corpus stands. Local time without a zone, as transformers gives it to `strftime_now`.
 FIXED_NOW = datetime.fromisoformat("2026-03-02T09:30:00")
+# How far a day of a case puts the clock: at another time of the day, too, for prompts that tell the time alone.
+DAY = timedelta(days=1, hours=5, minutes=7, seconds=9)
 
 VARIANTS: Mapping[str, str] = MappingProxyType(
     {
         "nogen": "without the generation prompt",
         "wire": "in OpenAI wire form",
         "native": "in Python form: arguments as mappings, no null members",
-        "tomorrow": "a day later",
+        "tomorrow": "a day later, at another time of day",
         "notools": "without its tool definitions",
         "typed": "content as a list of parts",
         "shortids": "call ids of nine letters and digits",
@@ -91,7 +93,7 @@ def snapshots(case_id: str) -> tuple[str, ...]:
 
 def clock(case: Case) -> datetime:
     """The date and time that a template's clock shows while it renders the case."""
-    return FIXED_NOW + timedelta(days=case.day)
+    return FIXED_NOW + case.day * DAY
 
 
 # ------------------------------------------------------------------------------------------ client forms

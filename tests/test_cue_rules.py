@@ -54,7 +54,35 @@ class Row(NamedTuple):
     engines: Sequence[str]
 
 
+# an end of text where no cue is asked for, as Phi-3 has
+ENDED = TURNS + "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% else %}{{ eos_token }}{% endif %}"
+# without a cue more is different than the cue
+OPENED_TURNS = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ '[done]' if not add_generation_prompt }}{{ m.content }}"
+    "<|im_end|>\n{% endfor %}{{ '<|im_start|>assistant\\n<think>' if add_generation_prompt }}"
+)
+
 ROWS = [
+    Row("TL503: nothing changes", _cued(CUE), [], ALL),
+    Row("TL503: an end of text where no cue is asked for", ENDED, [], ALL),
+    Row("TL503: a thought opened by the cue", _cued(CUE + "<think>\n"), [], ALL),
+    Row("TL503: an empty thought in the cue", _cued(CUE + "<think>\n\n</think>\n\n"), [], ALL),
+    Row("TL503: texts that differ without a cue", OPENED_TURNS, [], ALL),
+    Row(
+        "TL503: a text that only the last message has",
+        _cued(CUE).replace("}}<|im_end|>", "}}{{ ' (latest)' if loop.last }}<|im_end|>"),
+        ["error text of earlier turns changes as the history grows: 20% of the prompt of chat-long@1 is rewritten"],
+        ALL,
+    ),
+    Row(
+        "TL503: thoughts that go when the next question comes",
+        _cued(CUE).replace(
+            "{{ m.content }}",
+            "{{ m.reasoning_content if m.reasoning_content and messages[-1].role == 'tool' }}{{ m.content }}",
+        ),
+        ["error reasoning of earlier turns is removed from the history: "],
+        ("transformers", "llama.cpp"),
+    ),
     Row("TL502: inside its condition", _cued(CUE), [], ALL),
     Row("TL502: no cue at all", TURNS, [], ALL),
     Row(
@@ -100,6 +128,23 @@ ROWS = [
         "TL507: a line break is left to the model",
         _cued("<|im_start|>assistant"),
         ["note the cue '<|im_end|>\\n<|im_start|>assistant' leaves out '\\n', with which the history goes on"],
+        ALL,
+    ),
+    Row(
+        "TL507: a line break more",
+        _cued("<|im_start|>assistant\n\n"),
+        ["note the cue '<|im_end|>\\n<|im_start|>assistant\\n\\n' ends with '\\n' more than assistant turns open with"],
+        ALL,
+    ),
+    Row(
+        "TL507: everybody is the user",
+        _cued(CUE).replace("{{ m.role }}", "user"),
+        [
+            (
+                "error the cue '<|im_end|>\\n<|im_start|>assistant\\n' differs from what opens an assistant turn in the "
+                "history, '<|im_end|>\\n<|im_start|>user\\n', as it opens the user's"
+            ),
+        ],
         ALL,
     ),
     Row("TL507: the role is left to the model", _cued("<|im_start|>"), [], ALL),
@@ -183,7 +228,7 @@ ROWS = [
         ("transformers",),
     ),
 ]
-NEEDS = ("chat", "training")
+NEEDS = ("chat", "training", "prefix-cache")
 
 
 def _told(model: Model, engine: str, rule: str, needs: tuple[str, ...] | None = NEEDS) -> list[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from templatelint.cases import DAY, FIXED_NOW
 from templatelint.model import Fault
 from templatelint.reading import around, common
 
@@ -36,12 +37,16 @@ def check(view: View) -> Iterator[Fault]:
     if dated:
         _case_id, today, tomorrow = dated[0]
         at = common(today, tomorrow)
+        unit = _unit(tomorrow)
         yield Fault(
-            message=f"the prompt changes with the date, first at {around(today, at)!r}",
-            help="pass a fixed date in `chat_template_kwargs` where the template takes one, or expect cold caches",
+            message=f"the prompt changes with the {unit}, first at {around(today, at)!r}",
+            help="pass a fixed date in `chat_template_kwargs` where the template takes one, or expect cold caches"
+            if unit == "date"
+            else "write the date without the time of day: no prefix is found in the cache again",
             cases=tuple(cell for case_id, _, _ in dated for cell in (case_id, f"{case_id}+tomorrow")),
-            cause="date",
+            cause=unit,
             span=view.mention("strftime_now", "date_string", "datetime"),
+            impact=None if unit == "date" else "breaks",
         )
         return
     for case_id in _PLAIN:
@@ -54,3 +59,12 @@ def check(view: View) -> Iterator[Fault]:
                 span=view.mention(told["date"]),
             )
             return
+
+
+def _unit(prompt: str) -> str:
+    """What the prompt of the later clock changes with at the soonest."""
+    later = FIXED_NOW + DAY
+    found = re.search(rf"(?<!\d)(?:{later:%H}|0?{later.hour % 12}):{later:%M}(?P<seconds>:{later:%S})?", prompt)
+    if found is None:
+        return "date"
+    return "second" if found["seconds"] else "minute"

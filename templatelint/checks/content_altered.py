@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from templatelint.checks._parts import printed
 from templatelint.checks._words import listed
 from templatelint.model import Fault
-from templatelint.reading import common, has, message_text, positions
+from templatelint.reading import common, has, message_text, positions, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 _PLAIN = {"chat-characters": ("user", "assistant"), "system-characters": ("system",)}
 _RESULT = "tool-result-json"
 _MARKED = {"markers-in-user": "user", "markers-in-tool": "tool"}
-CASES = (*_PLAIN, _RESULT, "markers-in-user")
+# what a case is compared with where nothing of its text arrives: texts that begin and end as texts mostly do
+_USUAL = {"chat-characters": "chat-turns", "system-characters": "chat-system"}
+CASES = (*_PLAIN, *_USUAL.values(), _RESULT, "markers-in-user")
 CALL_CASES = ("markers-in-tool",)
 
 _TEXTS = (
@@ -71,9 +73,18 @@ def _change(view: View, case_id: str, role: str) -> _Change | None:
     first = role if role in case.marks else f"{role}.1"
     mark = next((mark for mark in case.marks if mark.startswith(first) and has(prompt, case, mark)), None)
     if mark is None:
-        return None
+        return _gone(view, case_id, first) if first in case.marks else None
     change = _told(message_text(case, case.marks[mark]), case.marks[mark], prompt)
     return change and _weighed(change, case_id)
+
+
+def _gone(view: View, case_id: str, mark: str) -> _Change | None:
+    """The loss of all of a text, where a usual one of that role arrives: another rule tells where none does."""
+    usual = _USUAL.get(case_id, "")
+    if not view.renders(usual) or not has(view.prompt(usual), view.case(usual), mark):
+        return None
+    text = message_text(view.case(case_id), view.case(case_id).marks[mark])
+    return _Change(_CUT, "breaks", f"nothing is left of {shortened(text)!r}")
 
 
 def _weighed(change: _Change, case_id: str) -> _Change | None:

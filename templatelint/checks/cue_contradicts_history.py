@@ -31,20 +31,23 @@ def check(view: View) -> Iterator[Fault]:
         return
     # tokenizers differ in what blanks they want before an answer
     cue, opening = ("".join(spoken(text).split()) for text in (anatomy.tail, anatomy.user_to_assistant))
-    yield from _line_left_out(view, anatomy)
+    yield from _line_breaks(view, anatomy)
     shared = _shared(cue, opening)
     if not _contradicts(cue[:shared], cue[shared:], opening[shared:]):
         return
     if not MARKER.sub("", cue[shared:]) and view.prompt("chat-basic") == view.prompt("chat-basic+nogen"):
         return  # an end of text that is always there is no cue
+    header = anatomy.user_header.strip()
+    as_user = bool(_PART.search(header)) and anatomy.user_to_assistant.strip().endswith(header)
     yield Fault(
         message=f"the cue {shortened(anatomy.tail)!r} differs from what opens an assistant turn in the history, "
-        f"{shortened(anatomy.user_to_assistant)!r}",
+        f"{shortened(anatomy.user_to_assistant)!r}" + (", as it opens the user's" if as_user else ""),
         help="write the same text for `add_generation_prompt` as before an assistant's text: "
         "the model takes its turn where it has seen no turn begin",
         cases=("chat-turns",),
-        cause="differs",
+        cause="as the user's" if as_user else "differs",
         span=view.mention("add_generation_prompt", "endfor"),
+        impact="breaks" if as_user else None,
     )
 
 
@@ -53,10 +56,19 @@ def _untouched(prompt: str, case: Case) -> bool:
     return all(prompt.count(message_text(case, case.marks[mark]).strip()) == 1 for mark in case.marks)
 
 
-def _line_left_out(view: View, anatomy: Turns) -> Iterator[Fault]:
-    """A cue that is all of what opens an assistant turn but for the line break at its end."""
+def _line_breaks(view: View, anatomy: Turns) -> Iterator[Fault]:
+    """A cue that is all of what opens an assistant turn but for line breaks at its end."""
     cue, opening = anatomy.tail, anatomy.user_to_assistant
-    left = opening[len(cue) :]
+    left, added = opening[len(cue) :], cue[len(opening) :]
+    if opening.strip() and cue.startswith(opening) and "\n" in added and not added.strip():
+        yield Fault(
+            message=f"the cue {shortened(cue)!r} ends with {added!r} more than assistant turns open with",
+            help="end the cue where the history begins the text: the model sees a line break that it never wrote",
+            cases=("chat-turns",),
+            cause="line break",
+            span=view.mention("add_generation_prompt", "endfor"),
+            impact="informs",
+        )
     if cue.strip() and opening.startswith(cue) and "\n" in left and not left.strip():
         yield Fault(
             message=f"the cue {shortened(cue)!r} leaves out {left!r}, with which the history goes on",

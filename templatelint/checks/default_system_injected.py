@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 CASES = ("chat-basic", "chat-turns", "chat-system")
 
+_ELEMENT = re.compile(r"</?\w{1,30}(?: \w{1,30}=\"[^\"<>]{0,60}\")+ ?/?>")  # <turn role="system">
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _ROLE_WORDS = frozenset({"system", "developer", "user", "human", "start", "bos", "instruction", "instructions"})
 
@@ -28,7 +29,8 @@ def check(view: View) -> Iterator[Fault]:
         return
     before = prompt[: user.start]
     if anatomy.user_header:  # an altered user text begins earlier than what is left of it
-        before = before.rpartition(anatomy.user_header)[0] or before
+        head, found, _ = before.rpartition(anatomy.user_header)
+        before = head if found else before
     sentence = _prose(before)
     if not sentence:
         return
@@ -38,7 +40,9 @@ def check(view: View) -> Iterator[Fault]:
     when = "even beside a system message of yours" if always else "when no system message is sent"
     yield Fault(
         message=f"the template adds a system text of its own {when}: {shortened(sentence)!r}",
-        help="send a system message of your own where the wording matters",
+        help="take it out of the template, or serve an edited copy: a system message of yours does not replace it"
+        if always
+        else "send a system message of your own where the wording matters",
         cases=(case.id, "chat-system") if always else (case.id,),
         cause=when,
         span=view.mention(sentence[:40], sentence.split("\n")[0][:40], sentence[:12]),
@@ -47,7 +51,7 @@ def check(view: View) -> Iterator[Fault]:
 
 def _prose(text: str) -> str:
     """The text without markers and role words; empty where no two words are left."""
-    bare = MARKER.sub(" ", text)
+    bare = _ELEMENT.sub(" ", MARKER.sub(" ", text))
     words = [word for word in _WORD.findall(bare) if word.lower() not in _ROLE_WORDS]
     if len(words) < 2:  # noqa: PLR2004 (one word is a role, two are a message)
         return ""

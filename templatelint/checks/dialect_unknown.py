@@ -9,7 +9,7 @@ from templatelint import call_syntax
 from templatelint.checks._calls import lost_parts
 from templatelint.checks._markers import PARTS
 from templatelint.model import Fault
-from templatelint.reading import MARKER, positions, region, shortened
+from templatelint.reading import MARKER, has, positions, region, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,8 +37,8 @@ def check(view: View) -> Iterator[Fault]:
         yield from _unfinished(view, written, view.case(written.case))
         return
     shown = next((cell for cell in view.rendered(*_CALLS) if not lost_parts(cell[1], cell[0], 1)), None)
-    if shown is None:
-        return
+    if shown is None or not has(shown[1], shown[0], "user.1"):
+        return  # without the user's text nothing tells where calls begin, and another rule says that it is missing
     case, prompt = shown
     yield Fault(
         message=f"calls are written in no syntax that a known parser reads: {_call(region(prompt, case), case)!r}",

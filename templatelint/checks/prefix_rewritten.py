@@ -22,11 +22,16 @@ def _steps() -> Iterator[tuple[str, str]]:
     """Pairs of requests that a client sends one after the other, or one some time after the other."""
     for history in ("chat-long", "tool-loop", "reasoning-after-loop"):
         first, second, *_, last = snapshots(history)
-        yield from ((f"{first}+nogen", second), (f"{second}+nogen", last))
+        yield from ((first, second), (second, last))
 
 
 _STEPS = tuple(_steps())
-CASES = ("chat-turns", "chat-basic", "chat-basic+nogen", *(case_id for step in _STEPS for case_id in step))
+CASES = (
+    "chat-turns",
+    "chat-basic",
+    "chat-basic+nogen",
+    *(case_id for earlier, later in _STEPS for case_id in (earlier, f"{earlier}+nogen", later)),
+)
 
 
 def check(view: View) -> Iterator[Fault]:
@@ -39,7 +44,7 @@ def check(view: View) -> Iterator[Fault]:
     for earlier, later in _STEPS:
         if not view.renders(earlier) or not view.renders(later):
             continue
-        before, after = view.prompt(earlier).rstrip(), view.prompt(later)
+        before, after = _uncued(view, earlier).rstrip(), view.prompt(later)
         shared = common(before, after)
         lost = 1 - shared / len(before) if before else 0.0
         cause = _cause(view.case(earlier), before, after, shared)
@@ -47,13 +52,26 @@ def check(view: View) -> Iterator[Fault]:
             found[cause] = (earlier, later, lost, around(before, shared))
     for cause, (earlier, later, lost, excerpt) in found.items():
         yield Fault(
-            message=f"{cause}: {lost:.0%} of the prompt of {earlier.removesuffix('+nogen')} "
-            f"is rewritten in {later}, from {excerpt!r}",
+            message=f"{cause}: {lost:.0%} of the prompt of {earlier} is rewritten in {later}, from {excerpt!r}",
             help="keep what was rendered once; a server recomputes everything behind the first difference",
-            cases=(earlier, later),
+            cases=view.ids(earlier, later),
             cause=cause,
             span=view.mention("loop.last", "last_query_index", "messages[-1]", "messages"),
         )
+
+
+def _uncued(view: View, case_id: str) -> str:
+    """The prompt as it is sent, up to its cue: what a template writes only where no cue is asked for, nobody sends."""
+    case, prompt, bare = view.case(case_id), view.prompt(case_id), f"{case_id}+nogen"
+    if not view.renders(bare):
+        return prompt
+    end, same = _behind(prompt, case), _behind(view.prompt(bare), case)
+    return prompt[: end + common(prompt[end:], view.prompt(bare)[same:])]
+
+
+def _behind(prompt: str, case: Case) -> int:
+    """Where the last of the case's texts ends."""
+    return max((found.end for mark in case.marks if (found := stretch(prompt, case, mark))), default=0)
 
 
 def _always_cued(view: View) -> bool:

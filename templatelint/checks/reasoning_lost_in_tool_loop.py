@@ -75,9 +75,10 @@ def _fault(view: View, arrived: Sequence[str], read: Sequence[str], *, elsewhere
     without = "" if arrived or read or elsewhere else "; the template reads no field of reasoning"
     # models that think on demand, and have no place for it in the history, think in plain chat alone
     mild = not (elsewhere or arrived or shown(view, HISTORY)) and asked_for(view)
+    off = "; prompts ask for no thoughts here unless a request turns them on" if mild else ""
     which = "" if not arrived else "the last turn of " if _BOTH[0] in arrived else "the earlier turns of "
     return Fault(
-        message=f"reasoning of {which}a running tool loop is not in the prompt of its next turn{without}",
+        message=f"reasoning of {which}a running tool loop is not in the prompt of its next turn{without}{off}",
         help=f"send `chat_template_kwargs: {{{kept}}}`"
         if kept
         else "print the reasoning of every assistant turn behind the last user message",

@@ -11,6 +11,7 @@ from templatelint.model import Fault
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from templatelint.model import RenderError
     from templatelint.view import View
 
 _SHAPES = {
@@ -32,7 +33,7 @@ def check(view: View) -> Iterator[Fault]:
             yield Fault(
                 message=f"an assistant turn with tool calls makes the template raise: {error.message}",
                 help="render `message['tool_calls']`",
-                cases=view.ids(*_SHAPES),
+                cases=view.ids(*(case_id for case_id in _SHAPES if _raises(view, case_id, error))),
                 cause="refused",
                 span=view.span_of(error),
             )
@@ -62,6 +63,12 @@ def check(view: View) -> Iterator[Fault]:
         span=view.mention("tool_calls", "'assistant'", '"assistant"', "messages"),
         partial=not {"name", "value"} <= set(first),
     )
+
+
+def _raises(view: View, case_id: str, error: RenderError) -> bool:
+    """Whether a shape of the call fails for that very reason: some lack the content that a template asks for."""
+    found = view.raised(case_id)
+    return found is not None and found.message == error.message
 
 
 def _without_effect(view: View) -> bool:
