@@ -2,17 +2,17 @@
 
 `python benchmarks/mutations [--jobs N] [--list] [--all] [--kind WORDS] [--template WORD] [--verbose]`
 
-Every edit is held against real engines first: a harmful one has to change a prompt in the way it is said to, on
-transformers or on llama.cpp; a harmless one must leave every prompt of every case as it was on both. Those that do not
-are left out, and so are templates in which an edit has no place. Both tools judge the template before and after.
+Every edit is held against engines first: a harmful one has to change a prompt in the way it is said to, on real
+transformers or on our model of llama.cpp; a harmless one must leave every prompt of every case as it was on both. Those
+that do not are left out, and so are templates in which an edit has no place. Both tools judge the template before and
+after; `lint` is told what the client that is harmed relies on (`--needs parallel-tools` where a second call is lost).
 
-caught       a finding of at least a warning that the original does not have, under the default needs
-as a note    none such, but a note that the original does not have, of a rule that is there for this: what nobody
-             relies on who has not said so (`--needs`), as parallel calls or reasoning
+caught       a finding of at least a warning that the original does not have, of any rule: the gate closes
+as a note    none such, but a note that the original does not have, of a rule that is there for this: a contract
 missed       neither; findings of other rules among the notes do not count
 false alarm  any finding, notes included, of a harmless edit that the original does not have
 
-Exit 1 where less than 95 in 100 harmful edits are told, or a harmless one is.
+Exit 1 where less than 95 in 100 harmful edits are told, a harmless one is, or a rule crashed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
 from mutations import verdicts
-from mutations.table import HARMLESS, MUTATIONS, TEMPLATES, Mutation
+from mutations.table import HARMLESS, MUTATIONS, RELIED_ON, TEMPLATES, Mutation
 from mutations.truth import Original
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def _original(template: str) -> Original:
 
 
 @cache
-def _before(template: str, tool: str) -> tuple[Found, ...]:
-    return tuple(getattr(verdicts, tool)(source_of(template)))
+def _before(template: str, tool: str, needs: tuple[str, ...]) -> tuple[Found, ...]:
+    return tuple(getattr(verdicts, tool)(source_of(template), needs))
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,10 @@ def mutant_of(template: str, mutation: Mutation) -> Mutant | None:
 def judge(mutant: Mutant, tools: Sequence[str] = _TOOLS) -> Judged:
     """Ask the tools about the template before and after the edit."""
     mutation = _BY_KIND[mutant.kind]
+    needs = RELIED_ON.get(mutant.kind, ())
     news = {
-        tool: verdicts.new(_before(mutant.template, tool), getattr(verdicts, tool)(mutant.source)) for tool in tools
+        tool: verdicts.new(_before(mutant.template, tool, needs), getattr(verdicts, tool)(mutant.source, needs))
+        for tool in tools
     }
     return Judged(
         mutant,
@@ -212,7 +214,9 @@ def _report(judged: Sequence[Judged], mutations: Sequence[Mutation], *, verbose:
             f"{reported} of {len(harmless)} harmless ones reported"
         )
     told = _share(harmful, "templatelint", "caught", "as a note")
-    return told >= _TARGET and not any(each.verdicts["templatelint"] == "false alarm" for each in harmless)
+    alarmed = any(each.verdicts["templatelint"] == "false alarm" for each in harmless)
+    crashed = any("the rule crashed" in message for each in judged for message in each.messages)
+    return told >= _TARGET and not alarmed and not crashed
 
 
 def _listed(mutations: Sequence[Mutation]) -> None:

@@ -1204,3 +1204,18 @@ HARMLESS: tuple[Mutation, ...] = (
 )
 
 MUTATIONS = (*HARMFUL, *HARMLESS)
+
+# What a client has to rely on, beside chat, system and tools, for an edit to harm it: it says so with `--needs`.
+RELIED_ON: dict[str, tuple[str, ...]] = {
+    "second-call-dropped": ("parallel-tools",),
+    "call-name-of-first": ("parallel-tools",),
+    "ids-dropped": ("parallel-tools",),
+    "calls-lost-without-tools": ("agent",),
+    "alternation-demanded": ("agent",),
+    "thoughts-of-loop-dropped": ("agent", "reasoning"),
+    "reasoning-field-ignored": ("agent", "reasoning"),
+    "thinking-switch-dead": ("reasoning",),
+    "think-opened-by-cue": ("reasoning",),
+    "cue-always": ("training",),
+    "date-added": ("prefix-cache",),
+}

