@@ -140,10 +140,7 @@ ROWS = [
         "TL507: everybody is the user",
         _cued(CUE).replace("{{ m.role }}", "user"),
         [
-            (
-                "error the cue '<|im_end|>\\n<|im_start|>assistant\\n' differs from what opens an assistant turn in the "
-                "history, '<|im_end|>\\n<|im_start|>user\\n', as it opens the user's"
-            ),
+            CONTRADICTS.replace("warning", "error") + "assistant\\n' differs from what opens",
         ],
         ALL,
     ),

@@ -45,6 +45,19 @@ HALF_TYPED = (
     "{% for part in m.content %}{{ part.text }}{% endfor %}{% else %}{{ m.content }}{% endif %}<|im_end|>\n{% endfor %}"
     + CUE
 )
+HERMES = (
+    "{% if tools %}<|im_start|>system\n# Tools\n{{ tools | tojson }}\nFor each call return\n"
+    '<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call><|im_end|>\n{% endif %}'
+    "{% for m in messages %}" + HEAD + "{{ m.content if m.content and SHOWN }}{% for c in m.tool_calls or [] %}"
+    '\n<tool_call>\n{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n</tool_call>'
+    "{% endfor %}<|im_end|>\n{% endfor %}" + CUE
+)
+ELEMENTS = (
+    '{% for m in messages %}<turn role="{{ m.role }}">{{ m.content }}</turn>\n{% endfor %}<turn role="assistant">'
+)
+HEADER = "<|begin|>{{ 'Me' if m.role == 'assistant' else m.role }}<|end_header|>\n\n"
+AS_ANOTHER = CHATML.replace("m.role", "'ANOTHER' if m.role == 'system' else m.role").replace("END", "<|im_end|>\n")
+CLOCK = "Now: {{ strftime_now('FORM') }}\n" + CHATML.replace("END", "<|im_end|>\n")
 
 
 class Row(NamedTuple):
@@ -130,6 +143,48 @@ ROWS = [
         "transformers",
         TOOLS_BEHIND.replace("m.tool_calls or []", "[]"),
         ("error tool calls of earlier assistant turns leave no trace in the prompt",),
+    ),
+    Row(
+        "a call behind a user's text that is lost",
+        "TL215",
+        "sglang",
+        HERMES.replace("SHOWN", "m.role != 'user'"),
+        (),
+    ),
+    Row("its syntax", "TL213", "sglang", HERMES.replace("SHOWN", "m.role != 'user'"), ()),
+    Row("that call where nothing is lost", "TL215", "sglang", HERMES.replace("SHOWN", "true"), ()),
+    Row("a header that is an element", "TL111", "vllm", ELEMENTS, ()),
+    Row(
+        "a text before such a header",
+        "TL111",
+        "vllm",
+        "You are kind.\n" + ELEMENTS,
+        ("note the template adds a system text of its own even beside a system message of yours: 'You are kind.'",),
+    ),
+    Row("the system's own header", "TL103", "vllm", CHATML.replace("END", "<|im_end|>\n") + CUE, ()),
+    Row("headers that end alike", "TL103", "vllm", CHATML.replace(HEAD, HEADER).replace("END", "<|end|>"), ()),
+    Row(
+        "the user's header",
+        "TL103",
+        "vllm",
+        AS_ANOTHER.replace("ANOTHER", "user"),
+        ("note the system text is written as a turn of the user's own",),
+    ),
+    Row(
+        "the assistant's header",
+        "TL103",
+        "llama.cpp",
+        AS_ANOTHER.replace("ANOTHER", "assistant"),
+        ("warning the system text is written as a turn of the assistant's own",),
+    ),
+    Row("the date", "TL504", "vllm", CLOCK.replace("FORM", "%d %B %Y"), ("note the prompt changes with the date",)),
+    Row("the hour", "TL504", "vllm", CLOCK.replace("FORM", "%H:%M"), ("note the prompt changes with the minute",)),
+    Row(
+        "the second",
+        "TL504",
+        "vllm",
+        CLOCK.replace("FORM", "%Y-%m-%dT%I:%M:%S"),
+        ("note the prompt changes with the second",),
     ),
     Row(
         "a part that is printed is no tool",
