@@ -174,11 +174,15 @@ def _flags(
 ) -> Mapping[str, Flags]:
     """How to launch each engine; those of which nothing is known are left out."""
     from templatelint.dialects.serving.flags import Known, flags
+    from templatelint.dialects.serving.parsers import LAUNCHED
 
     told = {}
     witnesses = (*syntax.values(), *elsewhere.values())
     told_by = next((seen for seen in witnesses if seen.dialect is not None), None)
-    for engine, spoken in syntax.items():
+    for engine, shown in syntax.items():
+        # one that is told its parsers needs them whatever it writes prompts with
+        unloaded = engine in LAUNCHED and found[engine].loads is None
+        spoken = told_by if told_by is not None and unloaded else shown
         parser = own[engine].parser if engine in own else ""
         switches = found[engine].thinking_switch
         switch = None if switches is None else next(iter(switches), "")

@@ -402,7 +402,10 @@ class Told(NamedTuple):
 
 
 _TOLD = [
-    Told("openai-gpt-oss-120b", "vllm", "harmony · reads back", "--reasoning-parser openai_gptoss", "harmony"),
+    # vLLM reads no template of gpt-oss, and is told its parsers all the same
+    Told(
+        "openai-gpt-oss-120b", "vllm", "reads back (transformers@4.57)", "--reasoning-parser openai_gptoss", "harmony"
+    ),
     Told("openai-gpt-oss-120b", "sglang", "harmony · reads back", "gpt-oss --reasoning-parser gpt-oss", "harmony"),
     Told("deepseek-ai-DeepSeek-V4", "vllm", "deepseek-v4 · reads", "--reasoning-parser qwen3", "deepseek-v4"),
     Told("deepseek-ai-DeepSeek-V4", "sglang", "deepseek-v4 · reads", "--reasoning-parser deepseek-v4", "deepseek-v4"),

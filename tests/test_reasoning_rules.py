@@ -431,6 +431,7 @@ class Real(NamedTuple):
 
 NOTHING: Mapping[str, Sequence[str]] = {}
 SWITCHED = {"TL406 note": FOUR}
+TEMPLATED = ("transformers", "llama.cpp", "sglang")  # of models as gpt-oss
 REAL = [
     Real("Qwen-Qwen2.5-7B-Instruct", NOTHING),
     Real("meta-llama-Llama-3.1-8B-Instruct", NOTHING),
@@ -448,11 +449,14 @@ REAL = [
     Real("GLM-4.6", {**SWITCHED, "TL403 note": FOUR, "TL404 warning": FOUR}),
     Real("moonshotai-Kimi-K2-Thinking", {**SWITCHED, "TL403 note": FOUR, "TL404 warning": FOUR}),
     # vLLM has code of its own for models like these, llama.cpp gives `thinking` to the template
-    Real("openai-gpt-oss-120b", {**SWITCHED, "TL401 error": ("sglang",), "TL402 error": ("sglang",)}),
+    Real(
+        "openai-gpt-oss-120b",
+        {"TL406 note": TEMPLATED, "TL401 error": ("sglang",), "TL402 error": ("sglang",)},
+    ),
     # the same model by another tuner, whose tool calls carry no thoughts
     Real(
         "microsoft-OptiMind-SFT",
-        {**SWITCHED, "TL401 error": ("sglang",), "TL402 error": ("transformers", "llama.cpp", "sglang")},
+        {"TL406 note": TEMPLATED, "TL401 error": ("sglang",), "TL402 error": TEMPLATED},
     ),
     # thinks on demand, and never beside tools; llama.cpp demands it by default
     Real(

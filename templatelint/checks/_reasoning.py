@@ -65,7 +65,7 @@ GIVEN: Mapping[str, tuple[str, ...]] = {
     "vllm": ("reasoning_content", "reasoning"),
 }
 # engine → what it may write the prompts of a model with where its files say so, by what the templates of those hold
-_OWN_CODE = {"vllm": {"<|channel|>analysis": "openai_harmony", "[THINK]": "mistral_common"}}
+_OWN_CODE = {"vllm": {"[THINK]": "mistral_common"}}
 # members of a message in which templates look for thoughts
 _FIELDS = frozenset({"reasoning_content", "reasoning", "thinking", "thought", "thoughts", "reasoning_text"})
 _PART = "thinking"  # the type of the parts of a content that Mistral's templates take thoughts from

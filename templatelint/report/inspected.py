@@ -269,6 +269,8 @@ class _Layout:
 def _tables(capabilities: Mapping[str, Capabilities], setting: Setting) -> Iterator[str]:
     """The table, in blocks of as many engines as have room beside each other."""
     groups = facts(capabilities)
+    if not groups:  # nothing is known of any engine: why follows
+        return
     engines = list(capabilities)
     labels = max(len(label) for group in groups for label, _ in group) + _GAP
     widths = [

@@ -29,6 +29,10 @@ _BY_GGUF = {
     "deepseek4": _BY_ARCHITECTURE["DeepseekV4ForCausalLM"],
     "kimi-k3": _BY_ARCHITECTURE["KimiK3ForConditionalGeneration"],
 }
+# What tells which model it is; what the templates of gpt-oss hold, where they alone are known; and what those of LLM-jp
+# hold besides, which are made after them.
+_IDENTITY = ("model_type", "architectures", "general.architecture")
+_GPT_OSS, _LLM_JP = ("<|start|>", "<|channel|>analysis", "<|message|>"), "llm-jp-harmony"
 # Models without a template of their own get one of vLLM's (vllm/transformers_utils/chat_templates/registry.py).
 _FALLBACKS = frozenset(
     {"blip-2", "clip", "colpali", "deepseek_ocr", "deepseek_ocr2", "unlimited-ocr", "unlimited_ocr", "deepseek_vl_v2"}
@@ -39,11 +43,9 @@ _FALLBACKS = frozenset(
 def bypass(model: Model) -> RenderError | None:
     """Why vLLM, started without options, reads no template of this model; None where it does.
 
-    A model of which nothing but templates is known is never judged so.
+    A model of which nothing but templates is known is gpt-oss where they are as those of gpt-oss.
     """
     metadata = model.metadata
-    if not metadata:
-        return None
     if files := metadata.get("mistral_common"):
         return _instead(f"mistral_common, as there are {' and '.join(files)}")
     architecture = _first(metadata.get("architectures"))
@@ -58,7 +60,17 @@ def bypass(model: Model) -> RenderError | None:
         return RenderError("unsupported", "vLLM's tokenizer for Kimi-Audio has no chat template")
     if not model.templates and _named(dict.fromkeys(_FALLBACKS, ""), metadata.get("model_type")) is not None:
         return RenderError("unsupported", f"vLLM has a chat template of its own for {metadata['model_type']} models")
+    if not any(key in metadata for key in _IDENTITY) and any(_as_of_gpt_oss(each.source) for each in model.templates):
+        return RenderError(
+            "unsupported",
+            f"vLLM writes the prompts of gpt-oss models with {_BY_MODEL_TYPE['gpt_oss']}, not with a template like "
+            "this: it is judged where a config.json beside it names another model_type",
+        )
     return None
+
+
+def _as_of_gpt_oss(source: str) -> bool:
+    return all(sign in source for sign in _GPT_OSS) and _LLM_JP not in source
 
 
 def _instead(code: str) -> RenderError:
