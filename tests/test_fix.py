@@ -1,21 +1,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from templatelint import cards, cases, engines, fix, lint, sources
 from templatelint.fix import proof, writing
-from templatelint.fix.code import Edit, edited, read
+from templatelint.fix.code import Edit, disjoint, edited, read
 from templatelint.fix.cures import ALL, for_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from templatelint.fix import Outcome
+    from templatelint.model import Finding
 
     Few = Callable[..., Outcome]
 
@@ -186,6 +189,27 @@ def test_edits_count_in_the_source() -> None:
     assert edited("abcdef", [Edit(4, 5, ""), Edit(1, 2, "BB")]) == "aBBcdf"
     with pytest.raises(ValueError, match="overlap"):
         edited("abcdef", [Edit(0, 3, "x"), Edit(2, 4, "y")])
+
+
+def test_a_chain_and_its_start_are_not_edited_at_once() -> None:
+    """What a message holds may be called as the message's own content is."""
+    source = "{% set a = message.content.content %}{{ message.content }}"
+    code = read(source)
+    assert code is not None
+    finding = cast("Finding", SimpleNamespace(message="a list", span=(0, len(source))))
+    proposals = [edits for edits in for_rule("TL303")[0].propose(finding, code) if len(edits) > 1]
+    assert proposals
+    assert all(map(disjoint, proposals))
+    assert [(edit.start, edit.end) for edit in proposals[0]] == [(11, 34), (40, 55)]
+
+
+def test_a_proposal_that_overlaps_is_none(monkeypatch: pytest.MonkeyPatch, few: Few) -> None:
+    (cure,) = (cure for cure in for_rule("TL301") if cure.kind == GUARD)
+    twice = replace(
+        cure, propose=lambda finding, code: ([*edits, edits[0]] for edits in cure.propose(finding, code)), steps=1
+    )
+    monkeypatch.setattr(fix, "for_rule", lambda rule: (twice,) if rule == "TL301" else ())
+    assert not few(OURS / "TL301-null-content.jinja", "TL301").fixed
 
 
 def test_chains_know_their_extent() -> None:

@@ -18,8 +18,8 @@ _ELSEWHERE = {
     "tool-loop": " of an earlier exchange",
     "reasoning-loop": " that carries reasoning",
 }
-CASES = ("tool-call-empty", "tool-call-text", *_BARE, "tool-loop")
-CALL_CASES = ("tool-loop+empty", "reasoning-loop", "reasoning-loop+empty")
+CASES = ("tool-call-empty", "tool-call-text", *_BARE, "tool-loop", "tool-loop+empty")
+CALL_CASES = ("reasoning-loop", "reasoning-loop+empty")
 
 
 def check(view: View) -> Iterator[Fault]:
