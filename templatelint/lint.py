@@ -151,10 +151,14 @@ def _bypassing(models: Sequence[Model], running: Sequence[Engine]) -> Iterator[N
     """The engines that serve a model without its template."""
     basic = cases.get("chat-basic").request
     for model in models:
-        for engine in running:
-            choice = engine.choose(model, basic)
-            if isinstance(choice, RenderError) and choice.kind == _READS_NONE:
-                yield NotRun("*", model.ref, f"{engine.name}: {choice.message}")
+        choices = [(engine.name, engine.choose(model, basic)) for engine in running]
+        refused = [
+            (name, choice.message)
+            for name, choice in choices
+            if isinstance(choice, RenderError) and choice.kind == _READS_NONE
+        ]
+        for name, why in refused:
+            yield NotRun("*", model.ref, f"{name}: {why}", no_answer=len(refused) == len(running))
 
 
 def _judge_all(units: Sequence[_Unit], options: Options) -> Iterator[_Verdict]:

@@ -423,13 +423,13 @@ class NotRun:
     """A check that gave no verdict, and why: silence is a claim, so this is said.
 
     Attributes:
-        crashed: the fault is ours.
+        no_answer: the run as a whole cannot say how it ended: a rule crashed, or no engine judged the template.
     """
 
     rule: str
     ref: str
     why: str
-    crashed: bool = False
+    no_answer: bool = False
 
 
 @dataclass(frozen=True, slots=True)

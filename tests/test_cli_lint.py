@@ -182,9 +182,15 @@ def test_a_rule_that_crashed_is_no_answer(cli: InProcess, pipeline: Pipeline) ->
     pipeline.answer = report(not_run=(NotRun("TL101", "chat_template.jinja", "vllm: the rule crashed: it did", True),))
     ran = cli("lint", "chat_template.jinja", "--exit-zero")
     assert ran.code == 2
-    assert ran.err.startswith(
-        "error: internal: chat_template.jinja: TL101: vllm: the rule crashed: it did\nhelp: report"
-    )
+    assert ran.err.startswith("error: chat_template.jinja: not judged by TL101: vllm: the rule crashed: it did\n")
+
+
+def test_a_template_that_no_engine_in_question_reads_is_no_answer(cli: InProcess, folder: Path) -> None:
+    (folder / "config.json").write_text('{"model_type": "gpt_oss"}', "utf-8")
+    ran = cli("lint", str(folder), "--engine", "vllm")
+    assert ran.code == 2
+    assert "not judged: vllm: vLLM writes the prompts of this model with openai_harmony" in ran.err
+    assert cli("lint", str(folder), "--engine", "vllm,sglang").code == 0
 
 
 @pytest.mark.parametrize("flags", [[], ["--exit-zero"]])

@@ -159,7 +159,7 @@ def test_a_crashed_rule_is_a_gap_not_a_clean_file(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(checks, "load", lambda name: Broken if name == "system-dropped" else load(name))
     report = _lint(GOOD, select=("TL101",))
     why = "transformers: the rule crashed: ZeroDivisionError: by nobody"
-    assert [(gap.why, gap.crashed) for gap in report.not_run] == [(why, True)]
+    assert [(gap.why, gap.no_answer) for gap in report.not_run] == [(why, True)]
 
 
 # an assistant's turn raises where `reasoning_content` is not there, and llama.cpp alone reads on

@@ -157,8 +157,8 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
     counted = SEVERITIES[: max(map(SEVERITIES.index, (fail_on, _least(session, flags)))) + 1]
     report = accepting.after(judged, accepted, counted, session.note)
     for gap in report.not_run:
-        if gap.crashed:
-            session.error(f"internal: {gap.ref}: {gap.rule}: {gap.why}", "report it with the template and this line")
+        if gap.no_answer:
+            session.error(f"{gap.ref}: not judged{'' if gap.rule == '*' else f' by {gap.rule}'}: {gap.why}")
     code = _exit_code(report, judged.read, fail_on, exit_zero=flags.exit_zero)
     if fixed is not None and fixed.result is not None:
         session.write(fixed.result)
@@ -222,7 +222,7 @@ def _selection(flags: _Flags, config: Config) -> tuple[tuple[str, ...], tuple[st
 
 
 def _exit_code(report: Report, read: Read, fail_on: Severity, *, exit_zero: bool) -> int:
-    if read.unreadable or any(row.crashed for row in report.not_run):
+    if read.unreadable or any(gap.no_answer for gap in report.not_run):
         return NO_ANSWER
     failing = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
     return FINDINGS if not exit_zero and any(report.count(severity) for severity in failing) else CLEAN
