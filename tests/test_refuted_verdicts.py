@@ -56,6 +56,7 @@ ELEMENTS = (
     '{% for m in messages %}<turn role="{{ m.role }}">{{ m.content }}</turn>\n{% endfor %}<turn role="assistant">'
 )
 HEADER = "<|begin|>{{ 'Me' if m.role == 'assistant' else m.role }}<|end_header|>\n\n"
+SETTING = "<b>{{ 'system as=assistant' if m.role == 'system' else 'ai name=' + m.role }}\n"
 AS_ANOTHER = CHATML.replace("m.role", "'ANOTHER' if m.role == 'system' else m.role").replace("END", "<|im_end|>\n")
 CLOCK = "Now: {{ strftime_now('FORM') }}\n" + CHATML.replace("END", "<|im_end|>\n")
 
@@ -163,6 +164,7 @@ ROWS = [
     ),
     Row("the system's own header", "TL103", "vllm", CHATML.replace("END", "<|im_end|>\n") + CUE, ()),
     Row("headers that end alike", "TL103", "vllm", CHATML.replace(HEAD, HEADER).replace("END", "<|end|>"), ()),
+    Row("headers that name a role at their ends", "TL103", "vllm", CHATML.replace(HEAD, SETTING), ()),
     Row(
         "the user's header",
         "TL103",

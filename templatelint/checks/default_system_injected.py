@@ -29,8 +29,7 @@ def check(view: View) -> Iterator[Fault]:
         return
     before = prompt[: user.start]
     if anatomy.user_header:  # an altered user text begins earlier than what is left of it
-        head, found, _ = before.rpartition(anatomy.user_header)
-        before = head if found else before
+        before = before.rpartition(anatomy.user_header)[0] or before
     sentence = _prose(before)
     if not sentence:
         return

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from templatelint.model import Fault
-from templatelint.reading import around, common_header, positions, stretch, turns
+from templatelint.reading import MARKER, around, common_header, positions, stretch, turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,5 +56,6 @@ def _speaker(anatomy: Turns, before: str) -> str:
         return ""  # nothing in it tells one role from another
     if before.rstrip().endswith(user):
         return "user"
-    header = common_header(assistant, before.rstrip())
-    return "assistant" if _NAMED.search(header) and not user.endswith(header) else ""
+    header = common_header(assistant, before.rstrip()).strip()
+    whole = MARKER.match(header) or before.rstrip().removesuffix(header)[-1:] in ("", "\n")  # no end of another header
+    return "assistant" if whole and _NAMED.search(header) and not user.endswith(header) else ""
