@@ -58,8 +58,8 @@ STOCK = {
         "TL111 TL205 TL207 TL302 TL303 TL304 TL504",
     ),
     "Mistral-Small-3.2-24B-Instruct-2506": (
-        "warning TL109, warning TL209, warning TL215",
-        "TL104 TL105 TL106 TL107 TL111 TL205 TL209 TL303 TL504",
+        "warning TL109, warning TL209, warning TL215, warning TL303",
+        "TL104 TL105 TL106 TL107 TL111 TL205 TL209 TL504",
     ),
     "openai-gpt-oss-120b": (
         "warning TL210, warning TL211, warning TL212",
