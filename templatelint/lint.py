@@ -358,7 +358,10 @@ def _merged(
         (_weight(card, fault, hit | _lost_anyway(faults, card, fault), stance), fault) for fault, hit in alike.values()
     ]
     weight, told = min(weighed, key=lambda row: SEVERITIES.index(row[0]))
-    return _finding(unit, card, told, cells, weight)
+    hit = alike[told.impact, told.need][1]
+    return _finding(
+        unit, card, told, {name: cells[name] for name in sorted(cells, key=lambda name: name not in hit)}, weight
+    )
 
 
 def _lost_anyway(faults: Sequence[tuple[Card, str, Fault]], card: Card, fault: Fault) -> frozenset[str]:
