@@ -158,8 +158,17 @@ def _turns_broken(finding: Finding, seen: Sequence[Seen]) -> bool | None:
         gap = prompt.rpartition(answer)[2].partition(question)[0]
         header = prompt.partition(_text(one.case, "user.1"))[0][-40:]
         return all(token in header for token in _TOKEN.findall(gap))
+    return _markers_broken(finding, one.case, prompt)
+
+
+def _markers_broken(finding: Finding, case: Case, prompt: str) -> bool | None:
     markers = _QUOTED.findall(finding.message.split(": ")[0])
-    if not markers:
+    if "ends an assistant turn twice" in finding.message:
+        gap = prompt.rpartition(_text(case, "assistant.1"))[2].partition(_text(case, "user.2"))[0]
+        return gap.count(markers[0]) > 1
+    if "with which a text begins" in finding.message:
+        return prompt.count(markers[0]) > 1
+    if len(markers) != 2:
         return None
     if "opens before" in finding.message or "never closed" in finding.message:
         opener, closer = markers[:2]
