@@ -993,7 +993,7 @@ REAL: list[tuple[str, str, list[tuple[str, str, str, str, tuple[str, ...]]]]] = 
         "Qwen-Qwen2.5-7B-Instruct",
         "openai-gpt-oss-120b",
         [
-            ("agent", "breaks", "parallel-calls", "", EVERYWHERE),
+            ("agent", "breaks", "parallel-calls", "", tuple(name for name in EVERYWHERE if name != "vllm")),
             ("thinking", "improves", "reasoning", "", ("transformers", "llama.cpp")),
         ],
     ),
@@ -1008,6 +1008,8 @@ def test_recorded_requests_on_real_templates(
     before, after = (sources.resolve(str(TEMPLATES / f"{name}.jinja")) for name in (a, b))
     pairs = [(engine, engine) for engine in engines.running()]
     answer = replay.predictions(read_recorded(REQUESTS), before, after, pairs)
-    assert (answer.judged, answer.equal, answer.not_run) == (9, 0, ())
+    # vLLM reads no template of gpt-oss
+    untold = ["9 requests not judged on vllm: vLLM writes the prompts of gpt-oss"] if "gpt-oss" in b else []
+    assert (answer.judged, answer.equal, [row.why[: len(untold[0])] for row in answer.not_run]) == (9, 0, untold)
     found = [(one.request, one.verdict, one.subject, one.follows, one.engines) for one in answer.predictions]
     assert sorted(found) == sorted(told)
