@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from jinja2.exceptions import TemplateSyntaxError
 
-from templatelint import cards
+from templatelint import cards, passages
 from templatelint.errors import TemplatelintError, clip
-from templatelint.lexer import JINJA2, Lexer, Spot, jinja2_lexer
+from templatelint.lexer import JINJA2, Lexer, jinja2_lexer
 from templatelint.nearest import nearest
 from templatelint.syntax import Source
 
@@ -142,22 +142,8 @@ class _Code:
 
 @lru_cache(maxsize=8)
 def _code(source: str) -> _Code:
-    places = Source(source)
-    text = jinja2_lexer().normalise(source)
-    comments: list[tuple[int, int]] = []
-    tags: list[tuple[int, int]] = []
-    begin = 0
-    try:
-        for token in jinja2_lexer().tokens(text, comments):
-            if isinstance(token.lineno, Spot):
-                if token.type.endswith("_begin"):
-                    begin = token.lineno.start
-                elif token.type.endswith("_end"):
-                    tags.append((begin, token.lineno.start + 1))
-    except TemplateSyntaxError:
-        pass  # what comes before the error is read; the error is another rule's
-    spans = [(places.original(start), places.original(end - 1) + 1) for start, end in comments]
-    tags = [(places.original(start), places.original(end - 1) + 1) for start, end in tags]
+    places, spans = Source(source), passages.marks(source).comments
+    tags = [(tag.start, tag.closing + 1) for tag in passages.marks(source).tags]
     runs: list[tuple[int, int]] = []
     for start, end in sorted([*tags, *spans]):
         first, last = places.line_of(start)[0], places.line_of(end - 1)[0]
@@ -173,7 +159,7 @@ def _code(source: str) -> _Code:
         target = target if code == following else code
         meant.append(target)
         following = start
-    return _Code(places, tuple(spans), tuple(reversed(meant)), tuple(runs))
+    return _Code(places, spans, tuple(reversed(meant)), tuple(runs))
 
 
 # -------------------------------------------------------------------------------------------- what it says

@@ -12,7 +12,7 @@ from templatelint.lexer import Spot, jinja2_lexer
 from templatelint.syntax import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 _BLANK = "\0"
 _NAME = re.compile(r"\.?[^\W\d]\w*(?:\.\w+)*")
@@ -45,27 +45,46 @@ def without_comments(source: str) -> str:
     return _passages(source).both if "{#" in source else source
 
 
-@lru_cache(maxsize=8)  # of the same template, on each engine
-def _passages(source: str) -> _Passages:
-    places, comments = Source(source), list[tuple[int, int]]()
-    tags = [(places.original(start), places.original(end)) for start, end in _tags(source, comments)]
-    both = _blanked(source, ((places.original(start), places.original(end - 1) + 1) for start, end in comments))
-    edges = [0, *(edge for span in tags for edge in span), len(source)]
-    return _Passages(_blanked(both, zip(edges[::2], edges[1::2], strict=True)), _blanked(both, tags), both)
+class Tag(NamedTuple):
+    """Offsets of a tag: where it begins, where its closing does, and where what that takes in ends."""
+
+    start: int
+    closing: int
+    end: int
 
 
-def _tags(source: str, comments: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The spans of tags in the text that is lexed; what follows an error is taken for text."""
-    lexer = jinja2_lexer()
-    start = 0
+class Marks(NamedTuple):
+    """What of a source is no text; what follows an error is taken for text."""
+
+    tags: tuple[Tag, ...]
+    comments: tuple[tuple[int, int], ...]
+
+
+@lru_cache(maxsize=8)
+def marks(source: str) -> Marks:
+    """The tags and the comments, in their order."""
+    places, lexer = Source(source), jinja2_lexer()
+    comments: list[tuple[int, int]] = []
+    tags: list[Tag] = []
+    begin = 0
     try:
         for token in lexer.tokens(lexer.normalise(source), comments):
             if isinstance(token.lineno, Spot) and token.type.endswith("_begin"):
-                start = token.lineno.start
+                begin = token.lineno.start
             elif isinstance(token.lineno, Spot) and token.type.endswith("_end"):
-                yield start, token.lineno.end
+                tags.append(Tag(*map(places.original, (begin, token.lineno.start, token.lineno.end))))
     except TemplateSyntaxError:
-        return
+        pass  # what comes before it is read; the error is a rule's
+    return Marks(tuple(tags), tuple((places.original(start), places.original(end - 1) + 1) for start, end in comments))
+
+
+@lru_cache(maxsize=8)  # of the same template, on each engine
+def _passages(source: str) -> _Passages:
+    found = marks(source)
+    tags = [(tag.start, tag.end) for tag in found.tags]
+    both = _blanked(source, found.comments)
+    edges = [0, *(edge for span in tags for edge in span), len(source)]
+    return _Passages(_blanked(both, zip(edges[::2], edges[1::2], strict=True)), _blanked(both, tags), both)
 
 
 def _blanked(source: str, spans: Iterable[tuple[int, int]]) -> str:
