@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
@@ -77,4 +78,21 @@ def read(page: str) -> Element:
     reader.close()
     assert reader.open == [reader.root], f"left open: {[one.tag for one in reader.open[1:]]}"
     (html,) = reader.root.find("html")
+    return html
+
+
+def sound(text: str, tags: re.Pattern[str], attributes: re.Pattern[str], home: str) -> Element:
+    """The page, when it is well-formed, made of these elements only, and its links lead somewhere."""
+    html = read(text)
+    ids = [one.attributes["id"] for one in html.all if "id" in one.attributes]
+    assert len(ids) == len(set(ids))
+    for one in html.all:
+        assert tags.fullmatch(one.tag), one.tag
+        assert all(map(attributes.fullmatch, one.attributes)), one.attributes
+        target = one.attributes.get("href", home)
+        assert target == "data:," or target.removeprefix("#") in ids, target
+        assert one.attributes.get("aria-labelledby", ids[0]) in ids
+    assert len(html.find("script")) == len(html.find("style")) == 1
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", text)
+    text.encode()
     return html

