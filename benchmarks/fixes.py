@@ -45,6 +45,7 @@ def main() -> int:
         model = sources.resolve(str(path))
         outcome = fix.fix(
             model,
+            lint.lint([model], options),
             lambda model: lint.lint([model], options),
             options,
             unsafe=arguments.unsafe_fixes,

@@ -49,7 +49,8 @@ def few(monkeypatch: pytest.MonkeyPatch) -> Few:
 def fixed(path: Path, rule: str, names: tuple[str, ...] = (), *, unsafe: bool = False) -> Outcome:
     options = lint.Options(select=(rule,), engines=names)
     model = sources.resolve(str(path))
-    return fix.fix(model, lambda one: lint.lint([one], options), options, unsafe=unsafe, least="note")
+    report = lint.lint([model], options)
+    return fix.fix(model, report, lambda one: lint.lint([one], options), options, unsafe=unsafe, least="note")
 
 
 OWN = [
@@ -169,7 +170,7 @@ def test_a_finding_that_is_suppressed_is_left(tmp_path: Path) -> None:
     path.write_bytes((OURS / "TL301-null-content.jinja").read_bytes())
     model = sources.resolve(str(path))
     empty = lint.lint([], lint.Options())
-    assert not fix.fix(model, lambda _: empty, lint.Options(), least="note").fixed
+    assert not fix.fix(model, empty, lambda _: empty, lint.Options(), least="note").fixed
 
 
 # ---------------------------------------------------------------------------------------- the cards

@@ -84,7 +84,7 @@ def run(session: Session, read: Read, asked: Asked, judged: Callable[[Read], Rep
             done.append((model, fix.Outcome(model, report)))
             continue
         options = _options(asked, report)
-        outcome = fix.fix(model, judge, options, unsafe=wanted.unsafe, least=wanted.least)
+        outcome = fix.fix(model, report, judge, options, unsafe=wanted.unsafe, least=wanted.least)
         if not wanted.diff:
             _write(model, outcome)
         done.append((model, outcome))

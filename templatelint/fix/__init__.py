@@ -79,13 +79,11 @@ class _Fixer:
     """One model on its way.
 
     Attributes:
-        judge: what the user asked for: its findings are fixed.
         options: of every rule, for what an edit brings up.
         unsafe: also what changes what the author decided.
         hopeless: findings, by fingerprint and cure, for which no edit is known.
     """
 
-    judge: Judge
     options: lint.Options
     unsafe: bool
     hopeless: set[tuple[str, str]] = field(default_factory=set)
@@ -212,8 +210,14 @@ class _Fixer:
         return self._seen[key]
 
 
-def fix(
-    model: Model, judge: Judge, options: lint.Options, *, unsafe: bool = False, least: Severity = "warning"
+def fix(  # noqa: PLR0913 (what there is to cure, and how far to go)
+    model: Model,
+    report: Report,
+    judge: Judge,
+    options: lint.Options,
+    *,
+    unsafe: bool = False,
+    least: Severity = "warning",
 ) -> Outcome:
     """Cure what can be cured without any other change.
 
@@ -221,17 +225,18 @@ def fix(
 
     Args:
         model: what a reference resolved to.
-        judge: the findings that the user is to get; what it suppresses is not fixed.
+        report: what there is to say of it.
+        judge: what there is to say of it once it is changed: the findings that the user is to get; what this
+            suppresses is not fixed.
         options: the engines and needs to judge by.
         unsafe: also cures that change what the author may have meant. They too must cure their finding, may break
             nothing that rendered, and bring up nothing new.
         least: findings below this severity are left.
     """
-    report = judge(model)
     if all(not for_rule(finding.rule) for finding in report.findings):
         return Outcome(model, report)
     whole = replace(options, select=(), extend_select=(), ignore=(), jobs=1)
-    fixer = _Fixer(judge, whole, unsafe)
+    fixer = _Fixer(whole, unsafe)
     fixed: list[Fixed] = []
     refused: dict[tuple[str, str], Refused] = {}
     while len(fixed) < _FIXES:
