@@ -24,7 +24,10 @@ _FENCE = "+++\n"
 # with `--unsafe-fixes`
 FIXES = ("none", "sometimes", "unsafe")
 _REQUIRED = frozenset({"id", "name", "title", "impact", "need", "since", "fix"})
-_OPTIONAL = frozenset({"subsumed-by"})
+_LISTS = frozenset({"subsumed-by"})
+_OPTIONAL = _LISTS | {"command"}
+# what tells of the rule where `lint` does not
+COMMANDS = ("lint", "vet", "pin")
 
 
 def read(path: Path) -> Card:
@@ -52,7 +55,7 @@ def _card(path: Path, entries: Mapping[str, str | tuple[str, ...]], prose: str) 
         raise ValueError(f"{path}: the head lacks {', '.join(sorted(missing))}")
     if surplus := entries.keys() - _REQUIRED - _OPTIONAL:
         raise ValueError(f"{path}: the head has unknown entries {', '.join(sorted(surplus))}")
-    if wrong := sorted(key for key, value in entries.items() if isinstance(value, tuple) != (key in _OPTIONAL)):
+    if wrong := sorted(key for key, value in entries.items() if isinstance(value, tuple) != (key in _LISTS)):
         raise ValueError(f"{path}: a string and a list are confused in {', '.join(wrong)}")
     texts = {key: value for key, value in entries.items() if isinstance(value, str)}
     if texts["id"] != path.stem:
@@ -61,6 +64,8 @@ def _card(path: Path, entries: Mapping[str, str | tuple[str, ...]], prose: str) 
         raise ValueError(f"{path}: unknown impact or need: {texts['impact']} · {texts['need']}")
     if texts["fix"] not in FIXES:
         raise ValueError(f"{path}: unknown fix: {texts['fix']}")
+    if texts.get("command", "lint") not in COMMANDS:
+        raise ValueError(f"{path}: unknown command: {texts['command']}")
     return Card(
         id=texts["id"],
         name=texts["name"],
@@ -71,6 +76,7 @@ def _card(path: Path, entries: Mapping[str, str | tuple[str, ...]], prose: str) 
         fix=texts["fix"],
         subsumed_by=tuple(entries.get("subsumed-by", ())),
         prose=prose,
+        command=texts.get("command", "lint"),
     )
 
 

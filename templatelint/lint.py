@@ -74,6 +74,7 @@ class Options:
         select: ids, id prefixes or names of rules; empty means all.
         jobs: worker processes; 0 means one a core where there is work for them.
         parsers: engine and the tool-call parser that the user launches it with.
+        vetting: judge the file as a whole too: the rules that `vet` alone tells of.
     """
 
     engines: tuple[str, ...] = ()
@@ -83,6 +84,7 @@ class Options:
     ignore: tuple[str, ...] = ()
     jobs: int = 0
     parsers: tuple[tuple[str, str], ...] = ()
+    vetting: bool = False
 
 
 @dataclass(frozen=True)
@@ -227,7 +229,12 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
 def selected(options: Options) -> tuple[Card, ...]:
     """The cards that the options select, among those that have a check."""
     wanted = chosen(options)
-    return tuple(card for card in cards.all_cards().values() if card.name in checks.names() and card.id in wanted)
+    commands = {"lint", "vet"} if options.vetting else {"lint"}
+    return tuple(
+        card
+        for card in cards.all_cards().values()
+        if card.name in checks.names() and card.id in wanted and card.command in commands
+    )
 
 
 def chosen(options: Options) -> frozenset[str]:

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -155,6 +155,35 @@ class Template:
         return Lines(self.source)
 
 
+TokenType = Literal["normal", "unknown", "control", "user-defined", "unused", "byte"]
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """An entry of a vocabulary, counted from 0.
+
+    Types are GGUF's; of a `tokenizer.json`, an added token that is special is `control`, another `user-defined`.
+    """
+
+    id: int
+    text: str
+    type: TokenType
+
+
+class Vocabulary(Protocol):
+    """The tokens that a tokenizer has, looked up as they are asked for: there may be 300,000."""
+
+    @property
+    def size(self) -> int:
+        """How many tokens there are."""
+
+    def token(self, text: str) -> Token | None:
+        """The token whose text this is, None where no single token has it."""
+
+    def special(self) -> tuple[Token, ...]:
+        """Those of the types control and user-defined: what a tokenizer finds in a prompt before it splits the rest."""
+
+
 @dataclass(frozen=True)
 class Tokenizer:
     """What the tokenizer's files say that matters to a prompt.
@@ -168,6 +197,7 @@ class Tokenizer:
         stop_tokens: texts of the tokens that end generation, as far as the files name them.
         generation_config: `generation_config.json` as parsed.
         facts: further values as found (`tokenizer_class`, `tokenizer.ggml.model`, …).
+        vocabulary: None where the files carry none, or it was not asked for.
     """
 
     special_tokens: Mapping[str, str] = field(default_factory=dict)
@@ -177,6 +207,24 @@ class Tokenizer:
     stop_tokens: tuple[str, ...] = ()
     generation_config: Mapping[str, Any] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
+    vocabulary: Vocabulary | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a running server was started, as far as it says.
+
+    Attributes:
+        engine: the engine's id.
+        version: as the server gives it; empty where it does not.
+        arguments: its command line without the program; None where it cannot be read.
+        settings: what its own routes say of its state, as found.
+    """
+
+    engine: str
+    version: str = ""
+    arguments: tuple[str, ...] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -185,13 +233,16 @@ class Model:
 
     Attributes:
         ref: the reference as typed, without `#NAME`.
-        kind: `file`, `config`, `folder`, `gguf`, `stdin`.
+        kind: what it was read as, wherever it is: `file`, `config`, `folder`, `gguf`, `ollama`, `server`, `stdin`.
         templates: in the file's order; empty where the model carries none.
         picked: the reference named one template (`REF#NAME`): it serves every request.
         local: a file of the user's, whose inline suppressions may be honoured.
         notes: what the user should know about how the reference was resolved.
         elsewhere: the file that carries the template of this model where the reference is a companion without one.
         not_for_chat: why a model without a template needs none (`general.type is mmproj`); empty where it may chat.
+        others: templates that its files carry besides, and that are not in force by the order of `transformers`.
+        damage: what of the file contradicts itself or its size, a clause each.
+        launch: of a running server.
     """
 
     ref: str
@@ -204,6 +255,9 @@ class Model:
     notes: tuple[str, ...] = ()
     elsewhere: str = ""
     not_for_chat: str = ""
+    others: tuple[Template, ...] = ()
+    damage: tuple[str, ...] = ()
+    launch: Launch | None = None
 
     def template(self, name: str) -> Template | None:
         """The template of that name, if there is one."""
@@ -310,7 +364,11 @@ class Observation:
 
 @dataclass(frozen=True)
 class Card:
-    """The page of a rule: what `rules/TLxxx.md` says in its head, and its prose."""
+    """The page of a rule: what `rules/TLxxx.md` says in its head, and its prose.
+
+    Attributes:
+        command: the command that tells of it: `lint` (and then `vet` too), or `vet` or `pin` alone.
+    """
 
     id: str
     name: str
@@ -321,6 +379,7 @@ class Card:
     fix: str
     subsumed_by: tuple[str, ...]
     prose: str = field(repr=False)
+    command: str = "lint"
 
 
 @dataclass(frozen=True)

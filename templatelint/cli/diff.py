@@ -102,7 +102,7 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
     recorded = _recorded(flags, refs)
     tokens = {"bos_token": flags.bos_token, "eos_token": flags.eos_token}
     given = {name: text if text is not None else getattr(config, name) for name, text in tokens.items()}
-    read = references.read(refs, stdin_filename=flags.stdin_filename, **given)
+    read = references.read(refs, stdin_filename=flags.stdin_filename, reach=session.reach(), **given)
     references.need_other_file(session.output_file, read)
     for row in read.unreadable:
         session.error(row.message, row.help)

@@ -38,7 +38,7 @@ def command(session: Session, ref: str, name: str | None, every: bool, stdin_fil
 
     if name is not None and every:
         raise TemplatelintError("--name and --all exclude each other")
-    model = sources.resolve(ref, stdin_filename=stdin_filename)
+    model = sources.resolve(ref, stdin_filename=stdin_filename, reach=session.reach())
     references.need_other_file(session.output_file, references.Read(((ref, model),), ()))
     if not model.templates:
         _tell_none(session, ref)

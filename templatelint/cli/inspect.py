@@ -45,7 +45,7 @@ def command(session: Session, refs: tuple[str, ...], engine: tuple[str, ...], **
     asked = engines.running(named)
     tokens = {"bos_token": config.bos_token, "eos_token": config.eos_token}
     tokens |= {name: text for name, text in given.items() if text is not None}
-    read = references.read(refs, **tokens)
+    read = references.read(refs, reach=session.reach(), **tokens)
     references.need_other_file(session.output_file, read)
     for row in read.unreadable:
         session.error(row.message, row.help)

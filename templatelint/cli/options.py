@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from templatelint.config import Config
+    from templatelint.sources.reach import Reach
 
     Command = TypeVar("Command", bound=Callable[..., Any])
     WordType = click.ParamType[str]
@@ -64,6 +65,16 @@ class Session:
         except OSError:  # it is gone, and settings are those of a place
             return config.Config()
         return config.find(here)
+
+    def reach(self, *, vetting: bool = False) -> Reach:
+        """How far references may be followed.
+
+        Args:
+            vetting: files are judged as a whole.
+        """
+        from templatelint.sources.reach import Reach
+
+        return Reach(offline=self.offline, vetting=vetting)
 
     @property
     def terminal(self) -> bool:

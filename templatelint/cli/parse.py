@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from templatelint.call_syntax import CallSyntax
     from templatelint.dialects.reply import Reply
+    from templatelint.sources.reach import Reach
 
 _TEXT = "give a file with what the model wrote, special tokens as text, or pipe it in"
 _LINES = 'give one object a line: {"id": "1", "text": "<tool_call>...", "dialect": "hermes"}'
@@ -56,7 +57,7 @@ def command(session: Session, file: str, **given: str | None) -> int:
         prefix=given["prefix"],
         tools=None if given["tools"] is None else traffic.read_tools(given["tools"]),
     )
-    manners = _Manners(defaults)
+    manners = _Manners(defaults, session.reach())
     manners.of({})  # a wrong word is told before anything is read
     if session.output_format == "jsonl":
         codes: list[int] = []
@@ -102,8 +103,9 @@ class _Manner:
 class _Manners:
     """The options, and what a line says beside them."""
 
-    def __init__(self, defaults: _Defaults) -> None:
+    def __init__(self, defaults: _Defaults, reach: Reach) -> None:
         self._defaults = defaults
+        self._reach = reach
         self._templates: dict[str, tuple[str, str | None]] = {}
 
     def of(self, line: Mapping[str, Any], where: str = "") -> _Manner:
@@ -138,7 +140,10 @@ class _Manners:
             from templatelint import sources
             from templatelint.call_syntax import of_model
 
-            syntax = of_model(sources.resolve(ref))
+            # what the input names is not fetched on its word: only what the user typed is
+            named = ref == self._defaults.template
+            reach = self._reach if named else replace(self._reach, offline=True)
+            syntax = of_model(sources.resolve(ref, reach=reach))
             if syntax.dialect is None:
                 unknown = "the calls that the template renders fit no known dialect"
                 reason = syntax.why or (unknown if syntax.rendered else "the template renders no tool calls")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from templatelint.model import Model
+    from templatelint.sources.reach import Reach
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ def read(
     stdin_filename: str | None = None,
     bos_token: str | None = None,
     eos_token: str | None = None,
+    reach: Reach,
 ) -> Read:
     """Resolve references, each file once however often and however it was typed."""
     models: list[tuple[str, Model]] = []
@@ -55,7 +57,9 @@ def read(
         raise TemplatelintError("stdin is asked for twice", help="- alone takes all of its templates")
     for ref in wanted:
         try:
-            model = sources.resolve(ref, stdin_filename=stdin_filename, bos_token=bos_token, eos_token=eos_token)
+            model = sources.resolve(
+                ref, stdin_filename=stdin_filename, bos_token=bos_token, eos_token=eos_token, reach=reach
+            )
         except TemplatelintError as error:
             unreadable.append(Unreadable(ref, error.message, error.help))
         else:

@@ -106,6 +106,7 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
         stdin_filename=flags.stdin_filename,
         bos_token=flags.bos_token if flags.bos_token is not None else config.bos_token,
         eos_token=flags.eos_token if flags.eos_token is not None else config.eos_token,
+        reach=session.reach(),
     )
     references.need_other_file(session.output_file, read)
     _tell(session, read, flags)

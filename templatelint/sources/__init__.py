@@ -6,12 +6,14 @@ import os
 import re
 import stat
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from templatelint.errors import TemplatelintError, clip
 from templatelint.nearest import nearest
 from templatelint.sources import opening
+from templatelint.sources.reach import Reach
 
 if TYPE_CHECKING:
     from templatelint.model import Model
@@ -21,10 +23,17 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[^\s:#]+)?(:[\
 _FILE_ENDINGS = (".jinja", ".jinja2", ".j2", ".json", ".gguf", ".txt")
 _MAX_NAMES = 5000  # of a folder, looked through for the nearest
 _GGUF = b"GGUF"
+# scheme of a reference → the module here that follows it
+_ELSEWHERE = {"hf": "hub", "http": "url", "https": "url", "ollama": "ollama", "server": "endpoint"}
 
 
 def resolve(
-    ref: str, *, stdin_filename: str | None = None, bos_token: str | None = None, eos_token: str | None = None
+    ref: str,
+    *,
+    stdin_filename: str | None = None,
+    bos_token: str | None = None,
+    eos_token: str | None = None,
+    reach: Reach = Reach(),  # noqa: B008 (frozen)
 ) -> Model:
     """The model that a reference names.
 
@@ -33,6 +42,7 @@ def resolve(
         stdin_filename: what standard input is called; decides its kind.
         bos_token: BOS of a bare template file, `""` for none; None leaves the assumption.
         eos_token: EOS of a bare template file, likewise.
+        reach: how far to go for it: what may be fetched, and what is read besides.
 
     Returns:
         The model. With `#NAME` it has that one template and is `picked`.
@@ -46,7 +56,7 @@ def resolve(
 
         model = stdin.resolve(stdin_filename)
     else:
-        model = _resolve_path(path)
+        model = _resolve_path(path, reach)
     model = _with_carrier(model, (stdin_filename or "") if path == "-" else path)
     model = _with_tokens(model, {"bos_token": bos_token, "eos_token": eos_token})
     return model if name is None else _pick(model, name)
@@ -64,19 +74,19 @@ def _split(ref: str) -> tuple[str, str | None]:
     return path, name
 
 
-def _resolve_path(path: str) -> Model:
+def _resolve_path(path: str, reach: Reach) -> Model:
     found = opening.status(path)
     if found is None:
-        raise _missing(path)
+        return _resolve_elsewhere(path, reach)
     if stat.S_ISDIR(found.st_mode):
         from templatelint.sources import folder
 
-        return folder.resolve(path)
+        return folder.resolve(path, vetting=reach.vetting)
     ending = path.lower()
     if ending.endswith(".gguf") or opening.read_head(path, len(_GGUF)) == _GGUF:
         from templatelint.sources import gguf
 
-        return gguf.resolve(path)
+        return gguf.resolve(path, vetting=reach.vetting)
     if ending.endswith(".json"):
         from templatelint.sources import config_json
 
@@ -130,15 +140,20 @@ def _with_tokens(model: Model, given: dict[str, str | None]) -> Model:
     return replace(model, tokenizer=tokenizer)
 
 
-# ------------------------------------------------------------------------------- nothing there
+# ------------------------------------------------------------------------------- no file of that name
+
+
+def _resolve_elsewhere(path: str, reach: Reach) -> Model:
+    """The model that a reference names which is no path: by its scheme, else a repository of the Hub."""
+    scheme = _SCHEME.match(path)
+    if scheme is None and not _is_repository(path):
+        raise _missing(path)
+    module = _ELSEWHERE[scheme[1].lower() if scheme else "hf"]
+    source = import_module(f"{__name__}.{module}")
+    return cast("Model", source.resolve(path, reach))
 
 
 def _missing(path: str) -> TemplatelintError:
-    if _SCHEME.match(path) or _is_repository(path):
-        return TemplatelintError(
-            f"{path}: remote references are not supported in this version",
-            help="download the file or the model folder and give its path",
-        )
     if not Path(path).is_absolute() and _homeless():
         return TemplatelintError(f"no such file: {path}", help="the working directory is gone: give absolute paths")
     folder = Path(path).parent

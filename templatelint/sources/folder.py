@@ -31,8 +31,12 @@ _NO_CHAT = re.compile(r"\w*(For(MaskedLM|QuestionAnswering|\w*Classification)|(B
 _COMPANION = re.compile(r"(.*[-_.])?(mmproj|imatrix)(?![a-z0-9]).*", re.IGNORECASE)
 
 
-def resolve(path: str) -> Model:
+def resolve(path: str, *, vetting: bool = False) -> Model:
     """The model that a folder holds; it may carry no template.
+
+    Args:
+        path: the folder.
+        vetting: read the vocabulary and the templates that are not in force too.
 
     Raises:
         TemplatelintError: no model files, several unrelated GGUFs, or a file that decides cannot be read.
@@ -41,7 +45,7 @@ def resolve(path: str) -> Model:
     weights = sorted(name for name in names if name.lower().endswith(".gguf"))
     if not names.intersection(_TOKENIZER_FILES):
         if weights:
-            return _gguf(path, weights)
+            return _gguf(path, weights, vetting=vetting)
         if not names.intersection(_MODEL_FILES) and not any(name.endswith(".safetensors") for name in names):
             raise _no_model(path, names)
     config_path = str(Path(path, _CONFIG))
@@ -188,14 +192,14 @@ def _metadata(path: str, names: frozenset[str]) -> dict[str, Any]:
     return {**found, "mistral_common": own} if all(own) else found
 
 
-def _gguf(path: str, weights: list[str]) -> Model:
+def _gguf(path: str, weights: list[str], *, vetting: bool) -> Model:
     from templatelint.sources import gguf
 
     main = [name for name in weights if not _COMPANION.fullmatch(name)] or weights
     models = sorted({gguf.first_shard(name) or name for name in main})
     if len(models) > 1:
         raise TemplatelintError(f"{path} holds {len(models)} GGUF models: {_listed(models)}", help="name one of them")
-    return gguf.resolve(str(Path(path, models[0])), ref=path)
+    return gguf.resolve(str(Path(path, models[0])), ref=path, vetting=vetting)
 
 
 def _no_model(path: str, names: frozenset[str]) -> TemplatelintError:

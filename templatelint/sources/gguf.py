@@ -58,12 +58,13 @@ _POOLINGS = range(1, 5)  # mean, cls, last, rank; 0 is none
 _SHARD = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.IGNORECASE)
 
 
-def resolve(path: str, *, ref: str | None = None) -> Model:
+def resolve(path: str, *, ref: str | None = None, vetting: bool = False) -> Model:
     """The model behind a GGUF file; of a split, behind its first shard.
 
     Args:
         path: the file.
         ref: the reference as typed, where that is not the path.
+        vetting: read the vocabulary and look at the tensors too.
 
     Raises:
         TemplatelintError: no GGUF, cut short, damaged, or a later shard of a split.

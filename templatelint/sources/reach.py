@@ -1,0 +1,24 @@
+"""How far a reference may be followed, and what is read of a model besides its templates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What a command asks of the sources.
+
+    Attributes:
+        offline: nothing is fetched, not even what a cache could only confirm.
+        vetting: the vocabulary, the tensors and the model's other templates are read too.
+        progress: told how many bytes of a remote file have come, as they come.
+    """
+
+    offline: bool = False
+    vetting: bool = False
+    progress: Callable[[int], None] | None = None
