@@ -424,7 +424,7 @@ def _related(template: Template, span: tuple[int, int], message: str) -> Related
 
 
 def _judge_model(model: Model, options: Options) -> list[Finding]:
-    """What is to be said of the model as a whole: that some engines have no template for plain chat."""
+    """What is to be said of the model as a whole: of a missing template on the engines that find none, else on all."""
     running = engines.running(options.engines)
     basic = cases.get("chat-basic").request
     choices = {engine.name: engine.choose(model, basic) for engine in running}
@@ -433,11 +433,10 @@ def _judge_model(model: Model, options: Options) -> list[Finding]:
     named = model.templates[0] if model.templates else None
     path = named.origin.path if named else "<stdin>" if model.ref == "-" else model.ref
     whole = _Unit(model, Template(named.name if named and model.picked else "", "", Origin(path, "")))
+    hit = {card: refusals if card.id == _MISSING else choices for card in selected(options)}
     return [
-        _finding(
-            whole, card, fault, dict.fromkeys(refusals, fault.cases), _weight(card, fault, refusals.keys(), stance)
-        )
-        for card in selected(options)
+        _finding(whole, card, fault, dict.fromkeys(on, fault.cases), _weight(card, fault, on.keys(), stance))
+        for card, on in hit.items()
         for fault in checks.load_model_check(card.name)(model, refusals)
     ]
 
