@@ -13,6 +13,7 @@ _MARKS = (
     (b"\xff\xfe", "UTF-16"),
     (b"\xfe\xff", "UTF-16"),
 )
+_SHOWN = 80  # characters of a name in a message
 _HEAD = 64  # bytes that show which encoding a file without a mark is in
 
 
@@ -76,3 +77,10 @@ def half_character(text: str) -> str | None:
     except UnicodeEncodeError as error:
         return ascii(text[error.start])[1:-1]
     return None
+
+
+def shown(name: str | bytes) -> str:
+    """A name out of the file, fit for a message: short, and nothing that a terminal would act on."""
+    text = name if isinstance(name, str) else name.decode("latin-1")
+    plain = ascii(text[:_SHOWN])[1:-1] + ("…" if len(text) > _SHOWN else "")
+    return plain if isinstance(name, str) else f'"{plain}"'

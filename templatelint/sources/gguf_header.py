@@ -7,15 +7,16 @@ from itertools import repeat
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from templatelint import texts
 from templatelint.errors import TemplatelintError
-from templatelint.sources import opening
+from templatelint.sources import not_gguf, opening
+from templatelint.texts import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 TEMPLATE = "tokenizer.chat_template"
 TOKENS = "tokenizer.ggml.tokens"
+ALIGNMENT = "general.alignment"
 _GGML = "tokenizer.ggml."
 _ID = "_token_id"
 
@@ -43,7 +44,6 @@ _ABSURD = 1 << 32  # a length from here on is damage, not a file cut short
 
 _WINDOW = 256 << 10  # bytes read at once
 _STRIDE = 1024  # tokens between two remembered offsets
-_SHOWN = 80  # characters of a name in a message
 
 
 class ByteSource(Protocol):
@@ -69,6 +69,10 @@ class Header:
         vocabulary: number of tokens; None where the file carries none.
         token_texts: key of a token id (`tokenizer.ggml.bos_token_id`) → text of that token.
         shadowed: keys of templates whose name another key has taken.
+        tensors: number of tensors that it announces.
+        end: offset of what follows the last key, which is the first tensor's description.
+        nested: keys that hold arrays of arrays.
+        alignment_type: the value type of `general.alignment`; None where there is no such key.
     """
 
     version: int
@@ -78,6 +82,10 @@ class Header:
     vocabulary: int | None
     token_texts: Mapping[str, str]
     shadowed: tuple[str, ...] = ()
+    tensors: int = 0
+    end: int = 0
+    nested: tuple[str, ...] = ()
+    alignment_type: int | None = None
 
 
 def read_header(source: ByteSource, path: str, ids: Sequence[str]) -> Header:
@@ -93,13 +101,26 @@ def read_header(source: ByteSource, path: str, ids: Sequence[str]) -> Header:
     """
     walk = _Walk(source, path)
     version, order = walk.start()
-    walk.length()  # of tensors, which say nothing about a prompt
+    tensors = walk.length()
     keys = walk.length()
     if keys > _MAX_KEYS:
         raise walk.damaged(f"announces {keys:,} keys")
     for number in range(1, keys + 1):
         walk.pair(number, keys)
-    return Header(version, order, walk.values, walk.templates, walk.vocabulary, walk.resolve(ids), tuple(walk.shadowed))
+    end = walk.offset
+    return Header(
+        version,
+        order,
+        walk.values,
+        walk.templates,
+        walk.vocabulary,
+        walk.resolve(ids),
+        tuple(walk.shadowed),
+        tensors,
+        end,
+        tuple(walk.nested),
+        walk.alignment_type,
+    )
 
 
 @dataclass
@@ -112,6 +133,8 @@ class _Walk:
     templates: dict[str, str] = field(default_factory=dict)
     shadowed: list[str] = field(default_factory=list)
     vocabulary: int | None = None
+    nested: list[str] = field(default_factory=list)
+    alignment_type: int | None = None
 
     def __post_init__(self) -> None:
         self._window = b""
@@ -120,10 +143,16 @@ class _Walk:
         self._order = "<"
         self._length = Struct("<Q")
         self._key = "the beginning"
+        self._name = ""
         self._seen: set[str] = set()
         self._kept = 0
         self._strings = 0
         self._marks: list[int] = []  # offsets of every 1024th token
+
+    @property
+    def offset(self) -> int:
+        """Where it stands in the file."""
+        return self._base + self._at
 
     # ---- the parts of a header
 
@@ -131,7 +160,7 @@ class _Walk:
         """Magic and version; sets the byte order and the width of lengths."""
         head = self.source.read(0, 64)
         if head[:4] != _MAGIC:
-            raise _no_gguf(self.path, head)
+            raise not_gguf.refusal(self.path, head)
         self._at = len(_MAGIC)
         raw = self._take(4)
         little, big = int.from_bytes(raw, "little"), int.from_bytes(raw, "big")
@@ -150,17 +179,20 @@ class _Walk:
         if size > _MAX_KEY:
             raise self.damaged(f"has a name of {size:,} bytes at {self._key}")
         name = self._keep(size).decode("utf-8", "replace")
-        self._key += f" ({_shown(name)})"
+        self._key += f" ({shown(name)})"
         if name in self._seen:
-            raise self.damaged(f"has the key {_shown(name)} twice")
+            raise self.damaged(f"has the key {shown(name)} twice")
         self._seen.add(name)
+        self._name = name
         kind = self._number("I")
+        if name == ALIGNMENT:
+            self.alignment_type = kind
         if name == TEMPLATE or name.startswith(TEMPLATE + "."):
             self._template(name, kind)
         elif name == TOKENS:
             self._tokens(kind)
         elif name.startswith(_GGML) and name.endswith(_ID) and kind not in _INTEGERS:
-            raise TemplatelintError(f"{self.path}: {_shown(name)} is {_kind(kind)}, not an integer")
+            raise TemplatelintError(f"{self.path}: {shown(name)} is {_kind(kind)}, not an integer")
         elif kind == _STRING and _is_kept(name):
             text = self._short_text()
             if text is not None:
@@ -192,24 +224,24 @@ class _Walk:
 
     def damaged(self, what: str) -> TemplatelintError:
         """The error for a header that contradicts itself or the file's size."""
-        return TemplatelintError(f"{self.path} {what}, in a file of {self.source.size:,} bytes", help=_DAMAGED)
+        return TemplatelintError(f"{self.path} {what}, in a file of {self.source.size:,} bytes", help=not_gguf.DAMAGED)
 
     # ---- values
 
     def _template(self, key: str, kind: int) -> None:
         if kind != _STRING:
-            raise TemplatelintError(f"{self.path}: {_shown(key)} is {_kind(kind)}, not a string")
+            raise TemplatelintError(f"{self.path}: {shown(key)} is {_kind(kind)}, not a string")
         size = self.length()
         self._require(size)
         if size > opening.MAX_TEMPLATE:
-            raise opening.too_large(f"{self.path}: {_shown(key)}", size, opening.MAX_TEMPLATE, "a template")
+            raise opening.too_large(f"{self.path}: {shown(key)}", size, opening.MAX_TEMPLATE, "a template")
         raw = self._keep(size)
         try:
             source = raw.decode("utf-8")
         except UnicodeDecodeError as error:
             byte = raw[error.start]
             raise TemplatelintError(
-                f"{self.path}: {_shown(key)} is not UTF-8: byte 0x{byte:02x} at offset {error.start:,} of it"
+                f"{self.path}: {shown(key)} is not UTF-8: byte 0x{byte:02x} at offset {error.start:,} of it"
             ) from error
         name = key[len(TEMPLATE) + 1 :] or "default"
         if name in self.templates:
@@ -259,6 +291,8 @@ class _Walk:
         elif kind in _SIZES:
             self._step(self.length() * _SIZES[kind])
         else:
+            if kind == _ARRAY and self._name not in self.nested[-1:]:
+                self.nested.append(self._name)
             for _ in repeat(None, self._string_count()):
                 self._skip(kind, depth)
 
@@ -337,7 +371,7 @@ class _Walk:
             return self.damaged(f"announces {missing:,} bytes more than it has at {self._key}")
         return TemplatelintError(
             f"{self.path} ends at byte {self.source.size:,}, {missing:,} too early for {self._key}",
-            help=_INCOMPLETE,
+            help=not_gguf.INCOMPLETE,
         )
 
 
@@ -345,28 +379,5 @@ def _is_kept(name: str) -> bool:
     return name.startswith(_KEPT) or name.endswith(_KEPT_ENDS)
 
 
-_INCOMPLETE = "is the download incomplete? fetch the file again"
-_DAMAGED = "the file is damaged: fetch it again"
-
-
-def _no_gguf(path: str, head: bytes) -> TemplatelintError:
-    if not head:
-        return TemplatelintError(f"{path} is empty", help=_INCOMPLETE)
-    if texts.is_lfs_pointer(head):
-        return texts.lfs_pointer(path)
-    if opening.looks_like_html(head):
-        return opening.html_page(path)
-    if head[:4] in (b"lmgg", b"fmgg", b"tjgg", b"algg"):
-        return TemplatelintError(f"{path} is a GGML file from before GGUF", help="convert the model again")
-    return TemplatelintError(f"{path} is no GGUF: it starts with {_shown(head[:8])}", help=_DAMAGED)
-
-
 def _kind(kind: int) -> str:
     return _NAMES.get(kind, "an integer" if kind in _INTEGERS else f"of the unknown type {kind:,}")
-
-
-def _shown(name: str | bytes) -> str:
-    """A name out of the file, fit for a message: short, and nothing that a terminal would act on."""
-    text = name if isinstance(name, str) else name.decode("latin-1")
-    plain = ascii(text[:_SHOWN])[1:-1] + ("…" if len(text) > _SHOWN else "")
-    return plain if isinstance(name, str) else f'"{plain}"'
