@@ -1,12 +1,42 @@
 from __future__ import annotations
 
+import os
+import tempfile
 from typing import TYPE_CHECKING
 
 import pytest
+from hub_server import HubServer
 from program import CHATML, DEAF, InProcess
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+# No test reaches the network, in this process or in one that it starts: nothing listens on the discard port, and the
+# library reads its settings when it is imported.
+for _name in [name for name in os.environ if name.startswith(("HF_", "HUGGING"))]:
+    del os.environ[_name]
+os.environ |= {
+    "HF_ENDPOINT": "http://127.0.0.1:9",
+    "HF_HOME": f"{tempfile.gettempdir()}/no-hub",
+    "NO_PROXY": "127.0.0.1,localhost",
+}
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
+    """A Hub that this process, and those that it starts, take for the real one; its cache is empty."""
+    from huggingface_hub import constants
+
+    with HubServer() as server:
+        home = tmp_path / "hf-home"
+        monkeypatch.setenv("HF_ENDPOINT", server.endpoint)
+        monkeypatch.setenv("HF_HOME", str(home))
+        monkeypatch.setattr(constants, "ENDPOINT", server.endpoint)
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(home / "hub"))
+        monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(home / "token"))
+        monkeypatch.setattr(constants, "HF_STORED_TOKENS_PATH", str(home / "stored_tokens"))
+        yield server
 
 
 @pytest.fixture
