@@ -200,7 +200,8 @@ class Bytes:
     def __post_init__(self) -> None:
         self.size = len(self.data) if self.size < 0 else self.size
 
-    def read(self, offset: int, count: int) -> bytes:
+    def read(self, offset: int, count: int, least: int | None = None) -> bytes:
+        del least
         count = min(count, self.size - offset)
         assert count <= 1 << 21, "a read as large as some announced length"
         self.reads.append((offset, count))

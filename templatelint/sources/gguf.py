@@ -15,6 +15,8 @@ from templatelint.sources.gguf_header import Header, read_header
 if TYPE_CHECKING:
     from io import FileIO
 
+    from templatelint.sources.gguf_header import ByteSource
+
 _GGML = "tokenizer.ggml."
 # transformers' name of a special token → GGUF's; the format spells "seperator" so.
 _SPECIAL = {
@@ -70,8 +72,20 @@ def resolve(path: str, *, ref: str | None = None, vetting: bool = False) -> Mode
         TemplatelintError: no GGUF, cut short, damaged, or a later shard of a split.
     """
     with opening.open_regular(path) as (handle, size):
-        header = read_header(_File(handle, size), path, tuple(_IDS.values()))
-    return from_header(header, path, ref or path)
+        return from_source(_File(handle, size), path, ref or path, vetting=vetting)
+
+
+def from_source(source: ByteSource, path: str, ref: str, *, vetting: bool = False) -> Model:
+    """The model behind the bytes of a GGUF, wherever they are.
+
+    Args:
+        source: the bytes.
+        path: what messages call the file.
+        ref: the reference as typed.
+        vetting: read the vocabulary and look at the tensors too.
+    """
+    del vetting
+    return from_header(read_header(source, path, tuple(_IDS.values())), path, ref)
 
 
 def from_header(header: Header, path: str, ref: str) -> Model:
@@ -172,6 +186,7 @@ class _File:
     handle: FileIO
     size: int
 
-    def read(self, offset: int, count: int) -> bytes:
+    def read(self, offset: int, count: int, least: int | None = None) -> bytes:
+        del least  # what is asked for costs no more than what is needed
         self.handle.seek(offset)
         return self.handle.read(count) or b""

@@ -53,8 +53,14 @@ class ByteSource(Protocol):
     def size(self) -> int:
         """Bytes in the whole file."""
 
-    def read(self, offset: int, count: int) -> bytes:
-        """`count` bytes from `offset` on, fewer only at the end of the file."""
+    def read(self, offset: int, count: int, least: int | None = None) -> bytes:
+        """`count` bytes from `offset` on, fewer at the end of the file.
+
+        Args:
+            offset: counted from 0.
+            count: how many are wanted at most.
+            least: how many are needed, where fewer than `count` may do: more is not fetched for their sake alone.
+        """
 
 
 @dataclass(frozen=True)
@@ -361,7 +367,7 @@ class _Walk:
     def _fill(self, count: int) -> None:
         """Read a window that begins where we stand and holds at least `count` bytes."""
         offset = self._base + self._at
-        self._window = self.source.read(offset, max(count, _WINDOW))
+        self._window = self.source.read(offset, max(count, _WINDOW), count)
         self._base, self._at = offset, 0
         if len(self._window) < count:  # the file has shrunk since its size was taken
             raise self._cut_short(count - len(self._window))

@@ -53,8 +53,8 @@ class RangedFile:
     requests: int
     fetched: int
 
-    def read(self, offset: int, count: int) -> bytes:
-        """`count` bytes from `offset` on, fewer only at the end of the file.
+    def read(self, offset: int, count: int, least: int | None = None) -> bytes:
+        """`count` bytes from `offset` on, fewer at the end of the file, or where `least` have come and more have not.
 
         Raises:
             Refused: the server does not give them, or the file has changed since it was opened.
