@@ -438,7 +438,7 @@ def test_text_beyond_all_measure_is_refused() -> None:
 
 def test_a_file_that_shrinks_while_it_is_read() -> None:
     source = Bytes(header(MODEL), size=1 << 20)
-    source.read = lambda offset, count, least=None: source.data[offset : offset + count]  # type: ignore[method-assign]
+    source.read = lambda offset, count, *_: source.data[offset : offset + count]  # type: ignore[method-assign]
     assert read(source).templates["default"] == "{{ 'é' }}"
     source.data = source.data[:300]
     with pytest.raises(TemplatelintError, match="too early for key"):
