@@ -6,7 +6,7 @@ import gc
 import hashlib
 import os
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,6 +14,7 @@ from templatelint import accommodation, call_syntax, cards, cases, checks, disag
 from templatelint.model import (
     SEVERITIES,
     Card,
+    Effect,
     EngineUse,
     Fault,
     Finding,
@@ -29,7 +30,7 @@ from templatelint.model import (
     TemplateUse,
 )
 from templatelint.severity import ALWAYS_ON, Stance, severity
-from templatelint.subsumption import unsubsumed
+from templatelint.subsumption import Told, unsubsumed
 from templatelint.view import NoText, View
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ _TOOL_CELLS = ("tools-offer", "tools-many", *_CALL_CELLS)
 _CALL_MARK = "call.1.value"
 _TOOL_MARKS = ("tools.1.description", "tools.1.name", _CALL_MARK)
 _TOOLS_IGNORED = "TL201"
+_TOOLS = "tools"
 _MISSING, _NO_CHAT = "TL601", "TL007"
 # Rules that look at further cells, which are worth observing in few templates.
 _DISAGREEMENT, _TRIMMING = "TL004", "TL005"
@@ -102,10 +104,30 @@ class _Unit:
 
 @dataclass(frozen=True)
 class _Verdict:
-    """What one template got."""
+    """What one template got.
+
+    Attributes:
+        views: engine → its cells, where they are of use to somebody else.
+    """
 
     findings: tuple[Finding, ...]
     not_run: tuple[NotRun, ...]
+    views: Mapping[str, View] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Vetted:
+    """What `lint` tells of one model, and what that was read off.
+
+    Attributes:
+        views: engine → its cells, of each template in its order.
+        needs: those that are on.
+    """
+
+    model: Model
+    report: Report
+    views: tuple[Mapping[str, View], ...]
+    needs: frozenset[str]
 
 
 def lint(models: Sequence[Model], options: Options, progress: Progress | None = None) -> Report:
@@ -125,7 +147,37 @@ def lint(models: Sequence[Model], options: Options, progress: Progress | None = 
         verdicts.append(verdict)
         if progress is not None:
             progress(len(verdicts), len(units))
-    whole = [finding for model in models for finding in _judge_model(model, options)]
+    return _report(models, units, verdicts, options)
+
+
+def vet(model: Model, options: Options, further: Callable[[Template], Sequence[str]]) -> Vetted:
+    """Judge one model as a whole, and keep the cells.
+
+    Args:
+        model: what a reference resolved to.
+        options: what to judge, vetting or not.
+        further: ids of cases to render besides, for whoever reads the cells of that template.
+    """
+    options = replace(options, vetting=True)
+    units = [_Unit(model, template) for template in model.templates]
+    verdicts = [_judge(unit, options, further(unit.template)) for unit in units]
+    shows_tools = any(_shows_tools(next(iter(verdict.views.values())).matrix) for verdict in verdicts)
+    report = _report([model], units, verdicts, options, shows_tools=shows_tools)
+    needs = _needs(options, shows_tools=shows_tools)
+    return Vetted(model, report, tuple(verdict.views for verdict in verdicts), frozenset(needs))
+
+
+def _report(
+    models: Sequence[Model],
+    units: Sequence[_Unit],
+    verdicts: Sequence[_Verdict],
+    options: Options,
+    *,
+    shows_tools: bool = False,
+) -> Report:
+    running = engines.running(options.engines)
+    judged = [_judge_model(model, options, _stance(options, running, shows_tools=shows_tools)) for model in models]
+    whole = [finding for findings, _ in judged for finding in findings]
     missing = {finding.ref for finding in whole if finding.rule == _MISSING}
     return Report(
         engines=tuple(EngineUse(e.name, e.renderer, e.version, e.emulated) for e in running),
@@ -144,6 +196,7 @@ def lint(models: Sequence[Model], options: Options, progress: Progress | None = 
         not_run=(
             *(NotRun("*", "*", f"{name}: {why_not}") for name, why_not in engines.absent(options.engines).items()),
             *_bypassing(models, running),
+            *(gap for _, gaps in judged for gap in gaps),
             *(gap for verdict in verdicts for gap in verdict.not_run),
         ),
     )
@@ -178,12 +231,12 @@ def _judge_all(units: Sequence[_Unit], options: Options) -> Iterator[_Verdict]:
         yield from workers.map(partial(_judge, options=options), units)
 
 
-def _judge(unit: _Unit, options: Options) -> _Verdict:
+def _judge(unit: _Unit, options: Options, further_cases: Sequence[str] = ()) -> _Verdict:
     running = engines.running(options.engines)
     reported = selected(options)
     evaluated = _with_subsumers(reported, selected(replace(options, ignore=())))
     told, judged = {card.id for card in reported}, {card.id for card in evaluated}
-    plan = tuple(dict.fromkeys((*_plan(evaluated), *_source_plan(evaluated, unit.template.source))))
+    plan = tuple(dict.fromkeys((*_plan(evaluated), *_source_plan(evaluated, unit.template.source), *further_cases)))
     wanted = [cases.get(case_id) for case_id in plan]
     beside = disagreement.untrimmed(unit.template, running) if _TRIMMING in judged else []
     whole = (*plan, *_call_plan(evaluated))
@@ -215,11 +268,11 @@ def _judge(unit: _Unit, options: Options) -> _Verdict:
                 not_run += [NotRun(card.id, unit.ref, f"{engine.name}: {gap}", crashed) for gap in gaps]
         if view.load_error is not None:
             not_run.append(NotRun("*", unit.ref, f"{engine.name}: does not load the template"))
-    stance = _stance(options, running, observed)
-    kept = [(card, engine, fault) for card, engine, fault in unsubsumed(faults, views) if card.id in told]
+    stance = _stance(options, running, shows_tools=_shows_tools(observed))
+    kept = [row for row in unsubsumed(faults, views) if row.card.id in told]
     findings = [_merged(unit, group, kept, stance) for group in _alike(kept)]
     findings.sort(key=lambda found: (SEVERITIES.index(found.severity), found.place.line, found.rule))
-    return _Verdict(tuple(findings), tuple(not_run))
+    return _Verdict(tuple(findings), tuple(not_run), views if options.vetting else {})
 
 
 # ------------------------------------------------------------------------------------------- the rules
@@ -318,23 +371,28 @@ def _gaps(missed: Iterable[NoText]) -> list[str]:
     return [f"{why} ({', '.join(case_ids)})" for why, case_ids in cells.items()]
 
 
-def _alike(faults: Iterable[tuple[Card, str, Fault]]) -> Iterable[list[tuple[Card, str, Fault]]]:
+def _alike(faults: Iterable[Told]) -> Iterable[list[Told]]:
     """One cause, one finding: the faults of a rule that have the same cause, on all engines."""
-    groups: dict[tuple[str, str], list[tuple[Card, str, Fault]]] = {}
-    for card, engine, fault in faults:
-        groups.setdefault((card.id, fault.cause), []).append((card, engine, fault))
+    groups: dict[tuple[str, str], list[Told]] = {}
+    for row in faults:
+        groups.setdefault((row.card.id, row.fault.cause), []).append(row)
     return groups.values()
 
 
 # ---------------------------------------------------------------------------------------- the findings
 
 
-def _stance(options: Options, running: Sequence[Engine], observed: matrix.Matrix) -> Stance:
-    needs = set(options.needs) if options.needs is not None else set(ALWAYS_ON)
-    if options.needs is None and _shows_tools(observed):
-        needs.add("tools")
+def _stance(options: Options, running: Sequence[Engine], *, shows_tools: bool) -> Stance:
     named = bool(options.engines) and "all" not in options.engines
+    needs = _needs(options, shows_tools=shows_tools)
     return Stance(needs, {engine.name for engine in running}, named, options.needs is not None)
+
+
+def _needs(options: Options, *, shows_tools: bool) -> AbstractSet[str]:
+    """The needs that are on."""
+    if options.needs is not None:
+        return frozenset(options.needs)
+    return ALWAYS_ON | {_TOOLS} if shows_tools else ALWAYS_ON
 
 
 def _shows_tools(observed: matrix.Matrix) -> bool:
@@ -351,33 +409,36 @@ def _shows_tools(observed: matrix.Matrix) -> bool:
     return False
 
 
-def _merged(
-    unit: _Unit, group: Sequence[tuple[Card, str, Fault]], faults: Sequence[tuple[Card, str, Fault]], stance: Stance
-) -> Finding:
+def _merged(unit: _Unit, group: Sequence[Told], faults: Sequence[Told], stance: Stance) -> Finding:
     """What is told of a group: as it is where it weighs most, with each engine's own cells."""
-    card = group[0][0]
+    card = group[0].card
     cells: dict[str, tuple[str, ...]] = {}
     alike: dict[tuple[str | None, str | None], tuple[Fault, set[str]]] = {}
-    for _, engine, fault in group:
-        cells.setdefault(engine, fault.cases)
-        alike.setdefault((fault.impact, fault.need), (fault, set()))[1].add(engine)
+    for row in group:
+        cells.setdefault(row.engine, row.fault.cases)
+        alike.setdefault((row.fault.impact, row.fault.need), (row.fault, set()))[1].add(row.engine)
     weighed = [
         (_weight(card, fault, hit | _lost_anyway(faults, card, fault), stance), fault) for fault, hit in alike.values()
     ]
     weight, told = min(weighed, key=lambda row: SEVERITIES.index(row[0]))
     hit = alike[told.impact, told.need][1]
-    return _finding(
-        unit, card, told, {name: cells[name] for name in sorted(cells, key=lambda name: name not in hit)}, weight
-    )
+    shown = {name: cells[name] for name in sorted(cells, key=lambda name: name not in hit)}
+    return replace(_finding(unit, card, told, shown, weight), effects=tuple(dict.fromkeys(_effects(group))))
 
 
-def _lost_anyway(faults: Sequence[tuple[Card, str, Fault]], card: Card, fault: Fault) -> frozenset[str]:
+def _effects(group: Iterable[Told]) -> Iterator[Effect]:
+    for row in group:
+        for card, fault in ((row.card, row.fault), *row.implied):
+            yield Effect(row.engine, fault.need or card.need, fault.impact or card.impact)
+
+
+def _lost_anyway(faults: Sequence[Told], card: Card, fault: Fault) -> frozenset[str]:
     """Engines on which the same thing is lost for another reason: they do not speak against the fault."""
     family = next((rules for rules in _SAME_LOSS if card.id in rules), frozenset({card.id}))
     need = fault.need or card.need
     return frozenset(
         engine
-        for other, engine, found in faults
+        for other, engine, found, _ in faults
         if (found.impact or other.impact) == "breaks"
         and (other.id in _ALL_LOST or (other.id in family and (found.need or other.need) == need))
     )
@@ -423,22 +484,32 @@ def _related(template: Template, span: tuple[int, int], message: str) -> Related
     return Related(message, template.origin.place(start), template.origin.place(end), template.lines.line_of(start)[0])
 
 
-def _judge_model(model: Model, options: Options) -> list[Finding]:
+def _judge_model(model: Model, options: Options, stance: Stance) -> tuple[list[Finding], list[NotRun]]:
     """What is to be said of the model as a whole: of a missing template on the engines that find none, else on all."""
     running = engines.running(options.engines)
     basic = cases.get("chat-basic").request
     choices = {engine.name: engine.choose(model, basic) for engine in running}
     refusals = {name: refusal for name, choice in choices.items() if (refusal := _refusal(choice))}
-    stance = _stance(options, running, matrix.Matrix({}, {}, {}))
     named = model.templates[0] if model.templates else None
     path = named.origin.path if named else "<stdin>" if model.ref == "-" else model.ref
     whole = _Unit(model, Template(named.name if named and model.picked else "", "", Origin(path, "")))
-    hit = {card: refusals if card.id == _MISSING else choices for card in selected(options)}
-    return [
-        _finding(whole, card, fault, dict.fromkeys(on, fault.cases), _weight(card, fault, on.keys(), stance))
-        for card, on in hit.items()
-        for fault in checks.load_model_check(card.name)(model, refusals)
-    ]
+    findings: list[Finding] = []
+    gaps: list[NotRun] = []
+    for card in selected(options):
+        try:
+            faults = [*checks.load_model_check(card.name)(model, refusals)]
+        except Exception as error:  # noqa: BLE001 (as above)
+            why = f"the rule crashed: {type(error).__name__}: {error}"
+            gaps.append(NotRun(card.id, whole.ref, why, no_answer=True))
+            continue
+        for fault in faults:
+            about = refusals if card.id == _MISSING else choices
+            on = about if fault.engines is None else [name for name in about if name in fault.engines]
+            effects = tuple(Effect(name, fault.need or card.need, fault.impact or card.impact) for name in on)
+            weight = _weight(card, fault, frozenset(on), stance)
+            found = _finding(whole, card, fault, dict.fromkeys(on, fault.cases), weight)
+            findings.append(replace(found, effects=effects))
+    return findings, gaps
 
 
 def _refusal(choice: Template | RenderError) -> RenderError | None:

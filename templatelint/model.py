@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -397,6 +397,7 @@ class Fault:
         total: nothing of what the rule is about works, so that what follows from it need not be said.
         partial: some of what the rule is about works, so that it does not follow from a larger loss.
         related: further places that a reader needs to see: offsets in the template, and what stands there.
+        engines: of a verdict on a model as a whole: those that it is about; None for all that were asked.
     """
 
     message: str
@@ -409,6 +410,7 @@ class Fault:
     total: bool = True
     partial: bool = False
     related: tuple[tuple[tuple[int, int], str], ...] = ()
+    engines: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,6 +421,14 @@ class Related:
     place: Place
     end: Place
     line: int
+
+
+class Effect(NamedTuple):
+    """What a verdict means for a need on an engine, whatever it weighs."""
+
+    engine: str
+    need: str
+    impact: Impact
 
 
 @dataclass(frozen=True)
@@ -437,6 +447,7 @@ class Finding:
         fingerprint: stable over edits elsewhere in the file; holds no line number.
         locatable: lines and columns are those of a text file (not of a template inside a GGUF).
         replay: flags that `render` needs to show a cell of it, beside those that the user gave.
+        effects: what it means for each need and engine, with what follows from it and is not told for itself.
     """
 
     rule: str
@@ -459,6 +470,7 @@ class Finding:
     related: tuple[Related, ...] = ()
     locatable: bool = True
     replay: tuple[str, ...] = ()
+    effects: tuple[Effect, ...] = ()
 
 
 @dataclass(frozen=True)

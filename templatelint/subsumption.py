@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from templatelint.cards import all_cards
 
@@ -48,7 +48,20 @@ class _Ground:
         return self.prompts and self.fault.total and not other.fault.partial
 
 
-def unsubsumed(faults: Sequence[tuple[Card, str, Fault]], views: Mapping[str, View]) -> list[tuple[Card, str, Fault]]:
+class Told(NamedTuple):
+    """A fault of a rule on an engine that is told for itself.
+
+    Attributes:
+        implied: faults that follow from it there, with their rules.
+    """
+
+    card: Card
+    engine: str
+    fault: Fault
+    implied: tuple[tuple[Card, Fault], ...] = ()
+
+
+def unsubsumed(faults: Sequence[tuple[Card, str, Fault]], views: Mapping[str, View]) -> list[Told]:
     """Without what follows from a larger fault on the same engine.
 
     Args:
@@ -57,17 +70,28 @@ def unsubsumed(faults: Sequence[tuple[Card, str, Fault]], views: Mapping[str, Vi
     """
     grounds = [(card, engine, _Ground.of(fault, views[engine])) for card, engine, fault in faults]
     told: dict[tuple[str, str], list[_Ground]] = {}
-    kept: set[int] = set()
+    implied: dict[int, list[tuple[Card, Fault]]] = {}
     # the largest first: what is hidden itself hides nothing
     for card, engine, ground in sorted(grounds, key=lambda entry: _rank(entry[0].id)):
-        if not any(
-            rule == _NOT_LOADED or one.implies(ground)
-            for rule in card.subsumed_by
-            for one in told.get((rule, engine), ())
-        ):
-            told.setdefault((card.id, engine), []).append(ground)
-            kept.add(id(ground))
-    return [(card, engine, ground.fault) for card, engine, ground in grounds if id(ground) in kept]
+        larger = next(
+            (
+                one
+                for rule in card.subsumed_by
+                for one in told.get((rule, engine), ())
+                if rule == _NOT_LOADED or one.implies(ground)
+            ),
+            None,
+        )
+        if larger is not None:
+            implied[id(larger)].append((card, ground.fault))
+            continue
+        told.setdefault((card.id, engine), []).append(ground)
+        implied[id(ground)] = []
+    return [
+        Told(card, engine, ground.fault, tuple(implied[id(ground)]))
+        for card, engine, ground in grounds
+        if id(ground) in implied
+    ]
 
 
 @cache
