@@ -66,6 +66,7 @@ def test_the_head_is_toml_and_read_as_toml_reads_it(path: Path) -> None:
     head = tomllib.loads(path.read_text(encoding="utf-8").split("+++\n")[1])
     card = cards.read(path)
     assert head.pop("subsumed-by", []) == list(card.subsumed_by)
+    assert head.pop("command", "lint") == card.command
     assert head == {key: getattr(card, key) for key in ("id", "name", "title", "impact", "need", "since", "fix")}
 
 

@@ -9,6 +9,7 @@ import pytest
 from templatelint import cards, checks, overrides
 from templatelint.lint import Options, lint
 from templatelint.sources import resolve
+from templatelint.sources.reach import Reach
 from templatelint.suppress import accepting
 from templatelint.suppress.scope import DRIFT, UNUSED
 
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 
     from templatelint.model import Card
 
-# ```jinja bad, ```json good tokenizer_config.json: language, verdict, file name; ```toml beside templatelint.toml: a
-# file that has to be there
-_EXAMPLE = re.compile(r"^```\w+ (bad|good|beside)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# ```jinja bad, ```json good tokenizer_config.json, ```hex bad model.gguf: language, verdict, file name; ```toml beside
+# templatelint.toml: a file that has to be there
+_EXAMPLE = re.compile(r"^```(\w+) (bad|good|beside)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # rules that tell of what the settings and other findings have to do with a template: the command finds them
 _OF_THE_COMMAND = {UNUSED: accepting, DRIFT: overrides}
 _SECTIONS = ["What it finds", "Why it matters", "Bad", "Good", "When to ignore it", "Source"]
@@ -33,13 +34,14 @@ class Example(NamedTuple):
     rule: str
     verdict: str
     file: str
-    text: str
+    content: bytes
 
 
 def _examples() -> Iterator[Example]:
     for card in cards.all_cards().values():
-        for verdict, file, text in _EXAMPLE.findall(card.prose):
-            yield Example(card.id, verdict, file or "chat_template.jinja", text)
+        for language, verdict, file, text in _EXAMPLE.findall(card.prose):
+            content = bytes.fromhex(text) if language == "hex" else text.encode()
+            yield Example(card.id, verdict, file or "chat_template.jinja", content)
 
 
 _VERDICTS = [example for example in _examples() if example.verdict != "beside"]
@@ -52,8 +54,10 @@ _VERDICTS = [example for example in _examples() if example.verdict != "beside"]
 )
 def test_every_example_of_a_card_is_judged_as_the_card_says(example: Example, tmp_path: Path) -> None:
     path = tmp_path / example.file
-    path.write_text(example.text, encoding="utf-8")
-    report = lint([resolve(str(path))], Options(select=(example.rule,)))
+    path.write_bytes(example.content)
+    vetting = cards.get(example.rule).command == "vet"
+    model = resolve(str(path), reach=Reach(vetting=vetting))
+    report = lint([model], Options(select=(example.rule,), vetting=vetting))
     assert {finding.rule for finding in report.findings} == ({example.rule} if example.verdict == "bad" else set())
     # one cause, one finding; what breaks one engine may be a contract of another
     assert len({finding.severity for finding in report.findings}) == len(report.findings)
@@ -67,7 +71,7 @@ def test_every_example_of_a_card_is_judged_as_the_card_says(example: Example, tm
 def test_the_command_judges_examples_as_the_card_says(example: Example, folder: Path, cli: InProcess) -> None:
     beside = [other for other in _examples() if other.rule == example.rule and other.verdict == "beside"]
     for written in (*beside, example):
-        (folder / written.file).write_text(written.text, encoding="utf-8")
+        (folder / written.file).write_bytes(written.content)
     ran = cli("lint", example.file, "--output-format", "json")
     found = [row["severity"] for row in json.loads(ran.out)["findings"] if row["rule"] == example.rule]
     assert "warning" in found if example.verdict == "bad" else not found
@@ -76,7 +80,7 @@ def test_the_command_judges_examples_as_the_card_says(example: Example, folder: 
 @pytest.mark.parametrize("card", list(cards.all_cards().values()), ids=lambda card: card.id)
 def test_every_card_has_its_sections_and_both_kinds_of_example(card: Card) -> None:
     assert re.findall(r"^## (.+)$", card.prose, re.MULTILINE) == _SECTIONS
-    assert {verdict for verdict, _, _ in _EXAMPLE.findall(card.prose)} - {"beside"} == {"bad", "good"}
+    assert {verdict for _, verdict, _, _ in _EXAMPLE.findall(card.prose)} - {"beside"} == {"bad", "good"}
 
 
 def test_cards_and_checks_pair_up_both_ways() -> None:

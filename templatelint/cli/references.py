@@ -73,7 +73,7 @@ def _without_later_shards(refs: Sequence[str]) -> tuple[list[str], list[Remark]]
     """The references without the shards of a split GGUF whose first one is among them: that carries the template."""
     if not any(ref.lower().endswith(".gguf") for ref in refs):
         return list(refs), []
-    from templatelint.sources.gguf import first_shard
+    from templatelint.sources.gguf_shards import first_shard
 
     known = {_identity(ref) for ref in refs}
     kept: list[str] = []

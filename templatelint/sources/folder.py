@@ -193,10 +193,10 @@ def _metadata(path: str, names: frozenset[str]) -> dict[str, Any]:
 
 
 def _gguf(path: str, weights: list[str], *, vetting: bool) -> Model:
-    from templatelint.sources import gguf
+    from templatelint.sources import gguf, gguf_shards
 
     main = [name for name in weights if not _COMPANION.fullmatch(name)] or weights
-    models = sorted({gguf.first_shard(name) or name for name in main})
+    models = sorted({gguf_shards.first_shard(name) or name for name in main})
     if len(models) > 1:
         raise TemplatelintError(f"{path} holds {len(models)} GGUF models: {_listed(models)}", help="name one of them")
     return gguf.resolve(str(Path(path, models[0])), ref=path, vetting=vetting)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +10,10 @@ from templatelint.errors import TemplatelintError
 from templatelint.model import Model, Origin, Template, Tokenizer
 from templatelint.sources import opening
 from templatelint.sources.gguf_header import Header, read_header
+from templatelint.sources.gguf_shards import first_shard
 
 if TYPE_CHECKING:
-    from io import FileIO
+    from collections.abc import Collection
 
     from templatelint.sources.gguf_header import ByteSource
 
@@ -57,8 +57,6 @@ _NO_CHAT = frozenset(
 
 _POOLINGS = range(1, 5)  # mean, cls, last, rank; 0 is none
 
-_SHARD = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.IGNORECASE)
-
 
 def resolve(path: str, *, ref: str | None = None, vetting: bool = False) -> Model:
     """The model behind a GGUF file; of a split, behind its first shard.
@@ -72,10 +70,14 @@ def resolve(path: str, *, ref: str | None = None, vetting: bool = False) -> Mode
         TemplatelintError: no GGUF, cut short, damaged, or a later shard of a split.
     """
     with opening.open_regular(path) as (handle, size):
-        return from_source(_File(handle, size), path, ref or path, vetting=vetting)
+        source = opening.LocalFile(handle, size)
+        model, header = _read(source, path, ref or path)
+        return _vetted(model, header, source, path, None) if vetting else model
 
 
-def from_source(source: ByteSource, path: str, ref: str, *, vetting: bool = False) -> Model:
+def from_source(
+    source: ByteSource, path: str, ref: str, *, vetting: bool = False, beside: Collection[str] = ()
+) -> Model:
     """The model behind the bytes of a GGUF, wherever they are.
 
     Args:
@@ -83,9 +85,23 @@ def from_source(source: ByteSource, path: str, ref: str, *, vetting: bool = Fals
         path: what messages call the file.
         ref: the reference as typed.
         vetting: read the vocabulary and look at the tensors too.
+        beside: names of the files that stand beside it; empty where nobody knows.
     """
-    del vetting
-    return from_header(read_header(source, path, tuple(_IDS.values())), path, ref)
+    model, header = _read(source, path, ref)
+    return _vetted(model, header, source, path, beside) if vetting else model
+
+
+def _read(source: ByteSource, path: str, ref: str) -> tuple[Model, Header]:
+    header = read_header(source, path, tuple(_IDS.values()))
+    return from_header(header, path, ref), header
+
+
+def _vetted(model: Model, header: Header, source: ByteSource, path: str, beside: Collection[str] | None) -> Model:
+    """The model with what a look at the tensors adds; `beside` is None for a local file."""
+    from templatelint.sources import gguf_structure
+
+    found = gguf_structure.examine(source, path, header, beside)
+    return replace(model, damage=found.damage, notes=(*model.notes, *found.notes))
 
 
 def from_header(header: Header, path: str, ref: str) -> Model:
@@ -162,12 +178,6 @@ def _flag(values: Any, key: str) -> bool | None:
     return bool(value) if isinstance(value, (bool, int)) else None
 
 
-def first_shard(name: str) -> str | None:
-    """The first file of the split that `name` belongs to, by the naming that llama.cpp asks for."""
-    shard = _SHARD.fullmatch(name)
-    return f"{shard['stem']}-00001-of-{shard['count']}.gguf" if shard else None
-
-
 def _require_first_shard(header: Header, path: str) -> None:
     number, count = header.values.get("split.no", 0), header.values.get("split.count", 0)
     if not isinstance(number, int) or number <= 0:
@@ -177,16 +187,3 @@ def _require_first_shard(header: Header, path: str) -> None:
     raise TemplatelintError(
         f"{path} is shard {number + 1} of {count} and carries no template", help=f"give the first: {where}"
     )
-
-
-@dataclass(frozen=True)
-class _File:
-    """An open local file as a source of bytes."""
-
-    handle: FileIO
-    size: int
-
-    def read(self, offset: int, count: int, least: int | None = None) -> bytes:
-        del least  # what is asked for costs no more than what is needed
-        self.handle.seek(offset)
-        return self.handle.read(count) or b""

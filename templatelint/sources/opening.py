@@ -6,7 +6,7 @@ import os
 import stat
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from templatelint.errors import TemplatelintError
 
@@ -58,6 +58,19 @@ def is_folder(path: str) -> bool:
     if found is not None and not stat.S_ISDIR(found.st_mode):
         raise TemplatelintError(f"{path} is not a folder")
     return found is not None
+
+
+class LocalFile(NamedTuple):
+    """An open file as a source of bytes that are read where they are needed."""
+
+    handle: FileIO
+    size: int
+
+    def read(self, offset: int, count: int, least: int | None = None) -> bytes:
+        """`count` bytes from `offset` on, fewer at the end of the file."""
+        del least  # what is asked for costs no more than what is needed
+        self.handle.seek(offset)
+        return self.handle.read(count) or b""
 
 
 @contextmanager
