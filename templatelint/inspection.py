@@ -118,12 +118,9 @@ def inspect(
         further: ids of cases to render besides, for whoever reads the views.
         read_back: of which cells engines are to read the calls back, given the case's id and the prompt.
     """
-    planned = capabilities.plan(template.source for template in model.templates)
-    plan = tuple(dict.fromkeys((*planned, *call_syntax.CASES, *further)))
+    plan = tuple(dict.fromkeys((*cases_of(template.source for template in model.templates), *further)))
     observed = _observed(model, asked, plan, read_back)
     own = _own_facts(model, asked, observed)
-    found: dict[str, Capabilities] = {}
-    syntax: dict[str, CallSyntax] = {}
     views: dict[str, View] = {}
     for engine in asked:
         adapted: Mapping[str, str] = {}
@@ -132,14 +129,33 @@ def inspect(
             observed = _observed_too(observed, model, engine, accommodation.PROBES)
             adapted = accommodation.adapted(plan, accommodation.demands(observed.of(engine.name)))
             observed = _observed_too(observed, model, engine, adapted.values(), read_back)
-        template = _of(engine.choose(model, cases.get(_CHAT).request)) or _none(model)
-        view = View.of(engine, model, template, observed, adapted)
+        view = View.of(engine, model, serving_chat(model, engine), observed, adapted)
         if not bounded_out and (carried := capabilities.adapted(view)):
             observed = _observed_too(observed, model, engine, carried.values(), read_back)
             view = replace(view, matrix=observed, adapted={**adapted, **carried})
         views[engine.name] = view
-        found[engine.name] = capabilities.read(view, adds_bos=_adds_bos(engine, own))
-        syntax[engine.name] = call_syntax.read_back(view)
+    return read(model, asked, views, own)
+
+
+def cases_of(sources: Iterable[str]) -> tuple[str, ...]:
+    """Ids of the cases that `read` looks at, of templates with these sources."""
+    return tuple(dict.fromkeys((*capabilities.plan(sources), *call_syntax.CASES)))
+
+
+def read(
+    model: Model, asked: Sequence[Engine], views: Mapping[str, View], own: Mapping[str, OwnFacts] | None = None
+) -> Inspection:
+    """Read the facts off cells that are there.
+
+    Args:
+        model: the model.
+        asked: the engines.
+        views: engine → its cells, those of `cases_of` among them, of all templates of the model.
+        own: what engines found out themselves.
+    """
+    own = own or {}
+    found = {engine.name: capabilities.read(views[engine.name], adds_bos=_adds_bos(engine, own)) for engine in asked}
+    syntax = {engine.name: call_syntax.read_back(views[engine.name]) for engine in asked}
     elsewhere = _elsewhere(model, syntax)
     return Inspection(
         model,
@@ -152,6 +168,11 @@ def inspect(
         elsewhere,
         views,
     )
+
+
+def serving_chat(model: Model, engine: Engine) -> Template:
+    """The template with which the engine serves plain chat; one without a name and text where it has none."""
+    return _of(engine.choose(model, cases.get(_CHAT).request)) or _none(model)
 
 
 def _elsewhere(model: Model, syntax: Mapping[str, CallSyntax]) -> Mapping[str, CallSyntax]:
