@@ -1,0 +1,134 @@
+"""A model → may it be deployed? Findings of every kind, verdicts by need and engine, and how to launch it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from templatelint import cases, engines, inspection, lint
+from templatelint.model import RenderError, Report
+from templatelint.vet.launching import Launch, launches
+from templatelint.vet.verdicts import Ground, Verdict, verdicts
+from templatelint.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from templatelint.engines import Engine
+    from templatelint.inspection import Inspection
+    from templatelint.model import Finding, Model, NotRun
+
+_BASIC = "chat-basic"
+_READS_NONE = "unsupported"
+_ALL = "*"
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What a model is judged by besides its own files.
+
+    Attributes:
+        against: the model whose tokenizer an override file is served with; its facts are in the model already.
+        lock: the lock file that has to hold; None for none.
+        upstream: what the model's template is held against: a reference, `auto` or `none`.
+        offline: nothing may be fetched.
+    """
+
+    against: Model | None = None
+    lock: Path | None = None
+    upstream: str = "auto"
+    offline: bool = False
+
+
+@dataclass(frozen=True)
+class Vetted:
+    """The answer.
+
+    Attributes:
+        report: what was found, and what was not run.
+        verdicts: one a need and engine: needs that are on first, then those told for information.
+        launches: engine → how it is started.
+        cures: commands that may mend what is broken, with what each does.
+    """
+
+    model: Model
+    report: Report
+    verdicts: tuple[Verdict, ...]
+    launches: Mapping[str, Launch] = field(default_factory=dict)
+    cures: tuple[tuple[str, str], ...] = ()
+
+
+def vet(model: Model, options: lint.Options, beside: Beside = Beside()) -> Vetted:
+    """Judge one model as a whole.
+
+    Args:
+        model: what a reference resolved to, `vetting`.
+        options: what to judge.
+        beside: what it is judged by besides.
+    """
+    judged = lint.vet(model, options, lambda template: inspection.cases_of([template.source]))
+    running = engines.running(options.engines)
+    known = inspection.read(model, running, {engine.name: _view(engine, model, judged.views) for engine in running})
+    report = judged.report
+    for found, gaps in _further(model, known, beside):
+        report = replace(report, findings=(*report.findings, *found), not_run=(*report.not_run, *gaps))
+    ground = Ground(
+        engines=[engine.name for engine in running],
+        findings=report.findings,
+        views=judged.views,
+        rules=lint.selected(replace(options, vetting=True)),
+        crashed=[row for row in report.not_run if row.no_answer and row.rule != _ALL],
+        bypassing=_bypassing(model, running),
+        needs=judged.needs,
+        thinks=any(syntax.reasoning is not None for syntax in known.syntax.values()),
+    )
+    return Vetted(model, report, verdicts(ground), launches(known, beside.against))
+
+
+def _further(model: Model, known: Inspection, beside: Beside) -> Iterator[tuple[Sequence[Finding], Sequence[NotRun]]]:
+    """What other judges than the rules of templates say."""
+    if model.launch is not None:
+        from templatelint import audit
+
+        yield audit.findings(model, known)
+    if beside.lock is not None:
+        from templatelint import pin
+
+        yield pin.check(model, beside.lock)
+
+
+def _bypassing(model: Model, running: Sequence[Engine]) -> Mapping[str, RenderError]:
+    """The engines that serve the model without its template."""
+    basic = cases.get(_BASIC).request
+    choices = {engine.name: engine.choose(model, basic) for engine in running}
+    return {
+        name: choice
+        for name, choice in choices.items()
+        if isinstance(choice, RenderError) and choice.kind == _READS_NONE
+    }
+
+
+def _view(engine: Engine, model: Model, views: Sequence[Mapping[str, View]]) -> View:
+    """An engine's cells of all templates of the model as one view: each case is served by one of them."""
+    own = [one[engine.name] for one in views]
+    template = inspection.serving_chat(model, engine)
+    if not own:
+        from templatelint.matrix import Matrix
+
+        skipped = {(_BASIC, engine.name): "the model carries no template"}
+        planned = {case_id: cases.get(case_id) for case_id in inspection.cases_of([])}
+        return View.of(engine, model, template, Matrix(planned, {}, {}, skipped), {})
+    if len(own) == 1:
+        return own[0]
+    whole, adapted = own[0].matrix, dict(own[0].adapted)
+    for view in own[1:]:
+        loads = {name: whole.loads.get(name) or error for name, error in view.matrix.loads.items()}
+        whole = replace(whole.extended(view.matrix), loads={**whole.loads, **loads})
+        adapted |= {
+            plain: variant for plain, variant in view.adapted.items() if (variant, engine.name) in view.matrix.cells
+        }
+    return View.of(engine, model, template, whole, adapted, parser=own[0].parser, asked=own[0].asked)
+
+
+__all__ = ("Beside", "Launch", "Verdict", "Vetted", "vet")
