@@ -97,11 +97,12 @@ def _read(source: ByteSource, path: str, ref: str) -> tuple[Model, Header]:
 
 
 def _vetted(model: Model, header: Header, source: ByteSource, path: str, beside: Collection[str] | None) -> Model:
-    """The model with what a look at the tensors adds; `beside` is None for a local file."""
-    from templatelint.sources import gguf_structure
+    """The model with its vocabulary and what a look at the tensors adds; `beside` is None for a local file."""
+    from templatelint.sources import gguf_structure, gguf_vocabulary
 
     found = gguf_structure.examine(source, path, header, beside)
-    return replace(model, damage=found.damage, notes=(*model.notes, *found.notes))
+    tokenizer = replace(model.tokenizer, vocabulary=gguf_vocabulary.read(source, header))
+    return replace(model, tokenizer=tokenizer, damage=found.damage, notes=(*model.notes, *found.notes))
 
 
 def from_header(header: Header, path: str, ref: str) -> Model:

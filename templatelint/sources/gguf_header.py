@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import repeat
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from templatelint.errors import TemplatelintError
 from templatelint.sources import not_gguf, opening
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 TEMPLATE = "tokenizer.chat_template"
 TOKENS = "tokenizer.ggml.tokens"
+KINDS = "tokenizer.ggml.token_type"
 ALIGNMENT = "general.alignment"
 _GGML = "tokenizer.ggml."
 _ID = "_token_id"
@@ -43,7 +44,7 @@ _MAX_DEPTH = 4  # arrays of arrays
 _ABSURD = 1 << 32  # a length from here on is damage, not a file cut short
 
 _WINDOW = 256 << 10  # bytes read at once
-_STRIDE = 1024  # tokens between two remembered offsets
+STRIDE = 1024  # tokens between two remembered offsets
 
 
 class ByteSource(Protocol):
@@ -63,6 +64,20 @@ class ByteSource(Protocol):
         """
 
 
+class Tokens(NamedTuple):
+    """Where a header's tokens stand in the file.
+
+    Attributes:
+        marks: offsets of every 1024th token, then of what follows the last.
+        width: bytes of the length in front of each text.
+        types: value type, offset and number of the token types, as far as the file has them as integers.
+    """
+
+    marks: tuple[int, ...]
+    width: int
+    types: tuple[int, int, int] | None = None
+
+
 @dataclass(frozen=True)
 class Header:
     """What a GGUF header says, as far as it matters to a prompt.
@@ -79,6 +94,7 @@ class Header:
         end: offset of what follows the last key, which is the first tensor's description.
         nested: keys that hold arrays of arrays.
         alignment_type: the value type of `general.alignment`; None where there is no such key.
+        tokens: where the tokens stand; None where the file carries none.
     """
 
     version: int
@@ -92,6 +108,7 @@ class Header:
     end: int = 0
     nested: tuple[str, ...] = ()
     alignment_type: int | None = None
+    tokens: Tokens | None = None
 
 
 def read_header(source: ByteSource, path: str, ids: Sequence[str]) -> Header:
@@ -126,6 +143,7 @@ def read_header(source: ByteSource, path: str, ids: Sequence[str]) -> Header:
         end,
         tuple(walk.nested),
         walk.alignment_type,
+        walk.tokens,
     )
 
 
@@ -153,12 +171,18 @@ class _Walk:
         self._seen: set[str] = set()
         self._kept = 0
         self._strings = 0
-        self._marks: list[int] = []  # offsets of every 1024th token
+        self._marks: list[int] = []  # as Tokens has them
+        self._types: tuple[int, int, int] | None = None
 
     @property
     def offset(self) -> int:
         """Where it stands in the file."""
         return self._base + self._at
+
+    @property
+    def tokens(self) -> Tokens | None:
+        """Where the tokens stand."""
+        return Tokens(tuple(self._marks), self._length.size, self._types) if self.vocabulary is not None else None
 
     # ---- the parts of a header
 
@@ -221,8 +245,8 @@ class _Walk:
             if token is None or self.vocabulary is None or not 0 <= token < self.vocabulary:
                 continue
             self._key = f"token {token:,}"
-            self._go(self._marks[token // _STRIDE])
-            self._skip_strings(token % _STRIDE)
+            self._go(self._marks[token // STRIDE])
+            self._skip_strings(token % STRIDE)
             text = self._short_text()
             if text is not None:
                 texts[key] = text
@@ -260,9 +284,10 @@ class _Walk:
         if kind != _ARRAY or self._number("I") != _STRING:
             raise TemplatelintError(f"{self.path}: {TOKENS} is not an array of strings")
         self.vocabulary = self._string_count()
-        for first in range(0, self.vocabulary, _STRIDE):
+        for first in range(0, self.vocabulary, STRIDE):
             self._marks.append(self._base + self._at)
-            self._skip_strings(min(_STRIDE, self.vocabulary - first))
+            self._skip_strings(min(STRIDE, self.vocabulary - first))
+        self._marks.append(self.offset)
 
     def _scalar(self, key: str, kind: int) -> None:
         value = self._number(_FORMATS[kind])
@@ -295,7 +320,10 @@ class _Walk:
         if kind == _STRING:
             self._skip_strings(self._string_count())
         elif kind in _SIZES:
-            self._step(self.length() * _SIZES[kind])
+            count = self.length()
+            if self._name == KINDS and kind in _INTEGERS and depth == 1:
+                self._types = kind, self.offset, count
+            self._step(count * _SIZES[kind])
         else:
             if kind == _ARRAY and self._name not in self.nested[-1:]:
                 self.nested.append(self._name)
