@@ -19,6 +19,15 @@ class Value(NamedTuple):
     content: Any
 
 
+class Tensor(NamedTuple):
+    """A description: lengths, the innermost first; type (0 is F32); offset in the data."""
+
+    name: str
+    shape: tuple[int, ...]
+    kind: int = 0
+    offset: int = 0
+
+
 def text(value: str | bytes) -> Value:
     return Value(STRING, value.encode() if isinstance(value, str) else value)
 
@@ -76,3 +85,22 @@ def header(
         raw = key.encode() if isinstance(key, str) else key
         parts += [string(raw), struct.pack(order + "I", value.kind), body(value)]
     return b"".join(parts)
+
+
+def described(raw: bytes, tensors: Sequence[Tensor], announced: int | None = None) -> bytes:
+    """A header with descriptions of tensors behind it; `announced` says another number of them than there are."""
+    order = ">" if raw[4:6] == b"\0\0" else "<"
+    length = struct.Struct(order + ("I" if 1 in (raw[4], raw[7]) else "Q"))
+    count = length.pack(len(tensors) if announced is None else announced)
+    parts = [raw[:8], count, raw[8 + length.size :]]
+    for tensor in tensors:
+        name = tensor.name.encode()
+        parts += [length.pack(len(name)), name, struct.pack(order + "I", len(tensor.shape))]
+        parts += [length.pack(size) for size in tensor.shape]
+        parts.append(struct.pack(order + "IQ", tensor.kind, tensor.offset))
+    return b"".join(parts)
+
+
+def padded(raw: bytes, alignment: int = 32) -> bytes:
+    """The bytes up to the next multiple of the alignment."""
+    return raw + bytes(-len(raw) % alignment)

@@ -63,7 +63,8 @@ def damage(name: str, first: Shard, there: Collection[str], read: Callable[[str]
     names = [f"{named['stem']}-{number:05}-of-{named['count']}.gguf" for number in range(2, total + 1)]
     missing = [each for each in names if each not in there]
     if missing:
-        return (f"{len(missing):,} of {total:,} shards are missing: {_listed(missing)}",)
+        verb = "are" if len(missing) > 1 else "is"
+        return (f"{len(missing):,} of {total:,} shards {verb} missing: {_listed(missing)}",)
     return tuple(_contradictions(first, names, read)) if read is not None else ()
 
 

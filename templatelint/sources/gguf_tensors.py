@@ -110,7 +110,8 @@ def read_tensors(source: ByteSource, header: Header) -> Tensors:
     missing = end - source.size
     if missing > 0:
         share = source.size * 100 // end
-        clause = f"tensor data ends at byte {end:,}, the file at {source.size:,}: {missing:,} bytes are missing"
+        gone = f"{missing:,} bytes are missing" if missing > 1 else "1 byte is missing"
+        clause = f"tensor data ends at byte {end:,}, the file at {source.size:,}: {gone}"
         faults.add("short", f"{clause} ({share} % of the file is there)")
     surplus = source.size - (end + -layout.end % alignment)
     notes = (f"{surplus:,} bytes follow the tensor data",) if surplus > 0 else ()
