@@ -61,6 +61,8 @@ _SAME_LOSS = (
 )
 # What an engine answers that serves a model by code of its own.
 _READS_NONE = "unsupported"
+# The name under which models carry a template for requests with tools.
+_TOOL_USE = "tool_use"
 # Below this many templates, starting worker processes costs more than it saves.
 _WORTH_WORKERS = 16
 
@@ -268,7 +270,8 @@ def _judge(unit: _Unit, options: Options, further_cases: Sequence[str] = ()) -> 
                 not_run += [NotRun(card.id, unit.ref, f"{engine.name}: {gap}", crashed) for gap in gaps]
         if view.load_error is not None:
             not_run.append(NotRun("*", unit.ref, f"{engine.name}: does not load the template"))
-    stance = _stance(options, running, shows_tools=_shows_tools(observed))
+    for_tools = unit.model.template(_TOOL_USE) is not None
+    stance = _stance(options, _serving(unit, running), shows_tools=for_tools or _shows_tools(observed))
     kept = [row for row in unsubsumed(faults, views) if row.card.id in told]
     findings = [_merged(unit, group, kept, stance) for group in _alike(kept)]
     findings.sort(key=lambda found: (SEVERITIES.index(found.severity), found.place.line, found.rule))
@@ -380,6 +383,15 @@ def _alike(faults: Iterable[Told]) -> Iterable[list[Told]]:
 
 
 # ---------------------------------------------------------------------------------------- the findings
+
+
+def _serving(unit: _Unit, running: Sequence[Engine]) -> Sequence[Engine]:
+    """The engines that serve requests with the template: the others do not speak against a fault of it."""
+    if len(unit.model.templates) == 1:
+        return running
+    asked = [cases.get(case_id).request for case_id in ("chat-basic", "tools-offer")]
+    found = [one for one in running if any(one.choose(unit.model, request) == unit.template for request in asked)]
+    return found or running
 
 
 def _stance(options: Options, running: Sequence[Engine], *, shows_tools: bool) -> Stance:
