@@ -104,7 +104,11 @@ class RangedFile:
     # ---- what is to come
 
     def _fetch(self, start: int, needed: int) -> None:
-        """Fetch the chunk that begins at `start`; it has the bytes up to `needed`, and none that have come."""
+        """Fetch a chunk that has the bytes from `start` up to `needed`, and none that have come."""
+        place = bisect_right(self._starts, start) - 1
+        end = self._reach(self._starts[place]) if place >= 0 else 0
+        if start - end <= self._chunk // 2:
+            start = end  # a small gap would cost a request of its own if it is read after all
         stop = max(start + self._chunk, needed)
         if self._opened:
             after = bisect_right(self._starts, start)
