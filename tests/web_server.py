@@ -135,8 +135,8 @@ class _Handler(BaseHTTPRequestHandler):
         whole = reply.body if reply.cut is None else reply.body[: reply.cut]
         for start in range(0, len(whole), _PIECE):
             piece = whole[start : start + _PIECE]
+            asked.sent += len(piece)  # before the client has it and looks
             self.wfile.write(piece)
-            asked.sent += len(piece)
         if reply.cut is not None or not reply.sized:
             self.close_connection = True
 
