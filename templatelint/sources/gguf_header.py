@@ -95,6 +95,8 @@ class Header:
         nested: keys that hold arrays of arrays.
         alignment_type: the value type of `general.alignment`; None where there is no such key.
         tokens: where the tokens stand; None where the file carries none.
+        keys: number of keys.
+        places: key of a template → where that key, its type and its text begin and end in the file.
     """
 
     version: int
@@ -109,6 +111,8 @@ class Header:
     nested: tuple[str, ...] = ()
     alignment_type: int | None = None
     tokens: Tokens | None = None
+    keys: int = 0
+    places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def read_header(source: ByteSource, path: str, ids: Sequence[str]) -> Header:
@@ -144,6 +148,8 @@ def read_header(source: ByteSource, path: str, ids: Sequence[str]) -> Header:
         tuple(walk.nested),
         walk.alignment_type,
         walk.tokens,
+        keys,
+        walk.places,
     )
 
 
@@ -159,6 +165,7 @@ class _Walk:
     vocabulary: int | None = None
     nested: list[str] = field(default_factory=list)
     alignment_type: int | None = None
+    places: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._window = b""
@@ -205,6 +212,7 @@ class _Walk:
     def pair(self, number: int, count: int) -> None:
         """One key and its value."""
         self._key = f"key {number:,} of {count:,}"
+        start = self.offset
         size = self.length()
         if size > _MAX_KEY:
             raise self.damaged(f"has a name of {size:,} bytes at {self._key}")
@@ -219,6 +227,7 @@ class _Walk:
             self.alignment_type = kind
         if name == TEMPLATE or name.startswith(TEMPLATE + "."):
             self._template(name, kind)
+            self.places[name] = start, self.offset
         elif name == TOKENS:
             self._tokens(kind)
         elif name.startswith(_GGML) and name.endswith(_ID) and kind not in _INTEGERS:

@@ -72,12 +72,16 @@ class Tensors:
 
     Attributes:
         names: of the tensors, as bytes; all of them where the descriptions are whole.
+        described: byte of the file at which the descriptions end; None where they are broken.
+        alignment: what the data and each tensor in it is padded to; None where the file gives none that is one.
         end: byte of the file at which the data ends; None where that cannot be told.
         damage: what contradicts itself or the file's size, a clause each.
         notes: what a user may want to know.
     """
 
     names: frozenset[bytes]
+    described: int | None
+    alignment: int | None
     end: int | None
     damage: tuple[str, ...]
     notes: tuple[str, ...] = ()
@@ -89,7 +93,7 @@ def read_tensors(source: ByteSource, header: Header) -> Tensors:
     alignment = _alignment(header, faults)
     if header.tensors > _MAX_TENSORS:
         faults.add("count", f"announces {header.tensors:,} tensors, more than any model has")
-        return Tensors(frozenset(), None, faults.clauses())
+        return Tensors(frozenset(), None, alignment, None, faults.clauses())
     reader = _Reader(source, header)
     names: set[bytes] = set()
     layout = _Layout(alignment)
@@ -101,11 +105,9 @@ def read_tensors(source: ByteSource, header: Header) -> Tensors:
             layout.place(name, offset, _size(name, shape, kind, faults), faults)
     except _Broken as broken:
         faults.add("broken", broken.clause)
-        return Tensors(frozenset(names), None, faults.clauses())
-    if header.tensors == 0:
-        return Tensors(frozenset(), None, faults.clauses())
-    if alignment is None or not layout.known:
-        return Tensors(frozenset(names), None, faults.clauses())
+        return Tensors(frozenset(names), None, alignment, None, faults.clauses())
+    if header.tensors == 0 or alignment is None or not layout.known:
+        return Tensors(frozenset(names), reader.at, alignment, None, faults.clauses())
     end = -(-reader.at // alignment) * alignment + layout.end
     missing = end - source.size
     if missing > 0:
@@ -115,7 +117,7 @@ def read_tensors(source: ByteSource, header: Header) -> Tensors:
         faults.add("short", f"{clause} ({share} % of the file is there)")
     surplus = source.size - (end + -layout.end % alignment)
     notes = (f"{surplus:,} bytes follow the tensor data",) if surplus > 0 else ()
-    return Tensors(frozenset(names), end, faults.clauses(), notes)
+    return Tensors(frozenset(names), reader.at, alignment, end, faults.clauses(), notes)
 
 
 def _alignment(header: Header, faults: _Faults) -> int | None:
