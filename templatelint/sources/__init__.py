@@ -90,7 +90,7 @@ def _resolve_path(path: str, reach: Reach) -> Model:
     if ending.endswith(".json"):
         from templatelint.sources import config_json
 
-        return config_json.resolve(path)
+        return config_json.resolve(path, vetting=reach.vetting)
     from templatelint.sources import file
 
     return file.resolve(path)

@@ -18,15 +18,19 @@ if TYPE_CHECKING:
 _KEY = "chat_template"
 
 
-def resolve(path: str) -> Model:
-    """The model behind one JSON file; files beside it lend their special tokens, never a template.
+def resolve(path: str, *, vetting: bool = False) -> Model:
+    """The model behind one JSON file; files beside it lend their tokens, never a template.
+
+    Args:
+        path: the file.
+        vetting: read the vocabulary too.
 
     Raises:
         TemplatelintError: it cannot be read, is no JSON object, or holds something else where templates go.
     """
     text, data = json_object.read(path)
     folder = str(Path(path).parent)
-    model = from_data(text, data, path, kind="config", folder=folder)
+    model = from_data(text, data, path, kind="config", folder=folder, vetting=vetting)
     if tokens.is_tokenizer_config(data, path):
         model = replace(model, notes=(*model.notes, *_overruled(str(Path(folder, "chat_template.jinja")))))
     return model
@@ -40,7 +44,9 @@ def _overruled(jinja: str) -> tuple[str, ...]:
         return (f"left out: {error.message}",)
 
 
-def from_data(text: str, data: Mapping[str, Any], path: str, *, kind: str, folder: str | None) -> Model:
+def from_data(  # noqa: PLR0913 (a parsed file, and where it comes from)
+    text: str, data: Mapping[str, Any], path: str, *, kind: str, folder: str | None, vetting: bool = False
+) -> Model:
     """The model behind a parsed JSON file.
 
     Args:
@@ -49,14 +55,15 @@ def from_data(text: str, data: Mapping[str, Any], path: str, *, kind: str, folde
         path: what the user calls the file.
         kind: `config` or `stdin`.
         folder: where the files that belong to it stand; None where there are none.
+        vetting: read the vocabulary too.
     """
     found, repeated = templates(text, data, path), repeated_names(data, path)
     if tokens.is_tokenizer_config(data, path):
-        tokenizer, notes = tokens.read_tokenizer(data, folder)
+        tokenizer, notes = tokens.read_tokenizer(data, folder, vetting=vetting)
         return Model(path, kind, found, tokenizer, notes=(*repeated, *notes))
     config = str(Path(folder, "tokenizer_config.json")) if folder is not None else ""
     if config and opening.is_there(config):
-        tokenizer, notes = tokens.read_tokenizer(json_object.read(config)[1], folder)
+        tokenizer, notes = tokens.read_tokenizer(json_object.read(config)[1], folder, vetting=vetting)
         return Model(path, kind, found, tokenizer, notes=(*repeated, f"special tokens are those of {config}", *notes))
     return Model(path, kind, found, ASSUMED, notes=repeated)
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from templatelint.errors import TemplatelintError
 from templatelint.model import Tokenizer
 from templatelint.sources import json_object, opening
 from templatelint.sources.json_positions import head_members
+
+if TYPE_CHECKING:
+    from templatelint.model import Vocabulary
 
 NAMED = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 
@@ -24,12 +27,15 @@ def is_tokenizer_config(data: Mapping[str, Any], path: str) -> bool:
     return Path(path).name.endswith("tokenizer_config.json") or "tokenizer_class" in data or "eos_token" in data
 
 
-def read_tokenizer(config: Mapping[str, Any], folder: str | None) -> tuple[Tokenizer, tuple[str, ...]]:
+def read_tokenizer(
+    config: Mapping[str, Any], folder: str | None, *, vetting: bool = False
+) -> tuple[Tokenizer, tuple[str, ...]]:
     """What a tokenizer's files say, and notes about those of them that could not be read.
 
     Args:
         config: `tokenizer_config.json` as parsed; empty where there is none.
         folder: where the other files of the tokenizer stand; None where there are none.
+        vetting: read the vocabulary too.
     """
     files = _Companions(folder)
     # A config that lists its added tokens is complete; only older ones lean on special_tokens_map.json.
@@ -45,6 +51,7 @@ def read_tokenizer(config: Mapping[str, Any], folder: str | None) -> tuple[Token
         stop_tokens=_stop_tokens(special, generation, config, files),
         generation_config=generation,
         facts=_facts(config, older),
+        vocabulary=files.vocabulary(config) if vetting else None,
     )
     return tokenizer, tuple(files.notes)
 
@@ -134,6 +141,7 @@ class _Companions:
     def __init__(self, folder: str | None) -> None:
         self._folder = folder
         self._tokenizer: dict[str, Any] | None = None
+        self._unreadable = False
         self.notes: list[str] = []
 
     def json(self, name: str) -> dict[str, Any]:
@@ -150,6 +158,14 @@ class _Companions:
             self._tokenizer = self._read_tokenizer()
         return self._tokenizer.get(member)
 
+    def vocabulary(self, config: Mapping[str, Any]) -> Vocabulary | None:
+        """The tokens of `tokenizer.json`; None where there is none, or one that cannot be read."""
+        from templatelint.sources import json_vocabulary
+
+        added = self.tokenizer("added_tokens")
+        path = None if self._unreadable else self._path("tokenizer.json")
+        return None if path is None else json_vocabulary.read(path, added, config)
+
     def _read_tokenizer(self) -> dict[str, Any]:
         wanted = frozenset({"padding", "added_tokens"})
         try:
@@ -163,8 +179,10 @@ class _Companions:
                 if members is not None:
                     return members
         except TemplatelintError as error:
+            self._unreadable = True
             self.notes.append(f"left out: {error.message}")
             return {}
+        self._unreadable = True
         self.notes.append(f"left out: {path} has no readable list of added tokens")
         return {}
 
