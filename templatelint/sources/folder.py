@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from templatelint.errors import TemplatelintError
 from templatelint.model import Model, Template
-from templatelint.sources import config_json, file, json_object, opening, tokens
+from templatelint.sources import config_json, file, json_object, model_card, opening, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,23 +27,26 @@ _MISTRAL_TOKENIZER = re.compile(r"tekken\.json|tokenizer\.model\.v.*")
 # Of models that embed or rank (sentence-transformers), and of what transformers calls such classes of models.
 _EMBEDS = ("config_sentence_transformers.json", "sentence_bert_config.json")
 _NO_CHAT = re.compile(r"\w*(For(MaskedLM|QuestionAnswering|\w*Classification)|(Bert|Roberta|MPNet)Model)")
+# How many GGUFs beside tokenizer files are looked into: quantizations of one model carry one template.
+_MAX_GGUFS = 2
 # GGUFs that go along with a model and carry no template.
 _COMPANION = re.compile(r"(.*[-_.])?(mmproj|imatrix)(?![a-z0-9]).*", re.IGNORECASE)
 
 
-def resolve(path: str, *, vetting: bool = False) -> Model:
+def resolve(path: str, *, vetting: bool = False, listed: frozenset[str] | None = None) -> Model:
     """The model that a folder holds; it may carry no template.
 
     Args:
         path: the folder.
         vetting: read the vocabulary and the templates that are not in force too.
+        listed: names of what would be in it, of which it has what is read here; None where it has all.
 
     Raises:
         TemplatelintError: no model files, several unrelated GGUFs, or a file that decides cannot be read.
     """
-    names = _names(path)
+    names = _names(path) if listed is None else listed
     weights = sorted(name for name in names if name.lower().endswith(".gguf"))
-    if not names.intersection(_TOKENIZER_FILES):
+    if not is_tokenizer(names):
         if weights:
             return _gguf(path, weights, vetting=vetting)
         if not names.intersection(_MODEL_FILES) and not any(name.endswith(".safetensors") for name in names):
@@ -52,14 +55,27 @@ def resolve(path: str, *, vetting: bool = False) -> Model:
     config_text, config = _read(config_path)
     templates, notes = _templates(path, config_json.templates(config_text, config, config_path))
     notes += config_json.repeated_names(config, config_path)
-    if weights and not templates:
+    others: tuple[Template, ...] = ()
+    if vetting:
+        others, passed_over = _others(path, weights if listed is None else [], templates)
+        notes += passed_over
+    if weights and not templates and not (vetting and listed is None):
         notes.append(f"{Path(path, weights[0])} beside the tokenizer files was not looked into")
-    tokenizer, unread = tokens.read_tokenizer(config, path)
-    metadata = _metadata(path, names)
-    reason = "" if templates else not_for_chat(path)
+    tokenizer, unread = tokens.read_tokenizer(config, path, vetting=vetting)
+    metadata = _metadata(path, names) | (model_card.read(path) if vetting else {})
+    reason = "" if templates else _not_for_chat(path, names)
     if reason:
         notes.append(f"no chat model: {reason}")
-    return Model(path, "folder", templates, tokenizer, metadata, notes=(*notes, *unread), not_for_chat=reason)
+    return Model(
+        path,
+        "folder",
+        templates,
+        tokenizer,
+        metadata,
+        notes=(*notes, *unread),
+        not_for_chat=reason,
+        others=others,
+    )
 
 
 def carrier(path: str) -> str:
@@ -75,7 +91,15 @@ def carrier(path: str) -> str:
 
 def not_for_chat(path: str) -> str:
     """What of a folder says that nobody chats with its model; empty where nothing does."""
-    names = _names(path) if opening.is_folder(path) else frozenset[str]()
+    return _not_for_chat(path, _names(path) if opening.is_folder(path) else frozenset[str]())
+
+
+def is_tokenizer(names: frozenset[str]) -> bool:
+    """Whether among the names of a folder's files is one by which transformers loads it, whatever else is in it."""
+    return not names.isdisjoint(_TOKENIZER_FILES)
+
+
+def _not_for_chat(path: str, names: frozenset[str]) -> str:
     for name in _EMBEDS:
         if name in names:
             return f"it has a {name}"
@@ -165,6 +189,31 @@ def _processor_templates(
     return (), notes
 
 
+def _others(path: str, weights: list[str], in_force: tuple[Template, ...]) -> tuple[tuple[Template, ...], list[str]]:
+    """The templates of the folder's files besides, and what was not looked at for them."""
+    taken = {template.origin.path for template in in_force}
+    found: list[Template] = []
+    notes: list[str] = []
+    for name in (_CONFIG, _PROCESSOR, _LEGACY):
+        carrier = str(Path(path, name))
+        if carrier not in taken:
+            try:
+                found += config_json.templates(*_read(carrier), carrier)
+            except TemplatelintError as error:
+                notes.append(f"left out: {error.message}")
+    models = _models(weights) if weights else []
+    for name in models[:_MAX_GGUFS]:
+        from templatelint.sources import gguf
+
+        try:
+            found += gguf.resolve(str(Path(path, name))).templates
+        except TemplatelintError as error:
+            notes.append(f"left out: {error.message}")
+    if skipped := models[_MAX_GGUFS:]:
+        notes.append(f"not looked into for templates: {_listed(skipped)}")
+    return tuple(found), notes
+
+
 def _same(left: Iterable[Template], right: Iterable[Template]) -> bool:
     # Readers turn CRLF into LF: a difference in newlines alone is none.
     return _texts(left) == _texts(right)
@@ -193,13 +242,20 @@ def _metadata(path: str, names: frozenset[str]) -> dict[str, Any]:
 
 
 def _gguf(path: str, weights: list[str], *, vetting: bool) -> Model:
-    from templatelint.sources import gguf, gguf_shards
+    from templatelint.sources import gguf
 
-    main = [name for name in weights if not _COMPANION.fullmatch(name)] or weights
-    models = sorted({gguf_shards.first_shard(name) or name for name in main})
+    models = _models(weights)
     if len(models) > 1:
         raise TemplatelintError(f"{path} holds {len(models)} GGUF models: {_listed(models)}", help="name one of them")
     return gguf.resolve(str(Path(path, models[0])), ref=path, vetting=vetting)
+
+
+def _models(weights: list[str]) -> list[str]:
+    """The names of the GGUFs that hold models, of a split that of the first file."""
+    from templatelint.sources import gguf_shards
+
+    main = [name for name in weights if not _COMPANION.fullmatch(name)] or weights
+    return sorted({gguf_shards.first_shard(name) or name for name in main})
 
 
 def _no_model(path: str, names: frozenset[str]) -> TemplatelintError:
