@@ -207,7 +207,7 @@ class _Told:
                 told.append(finding)
         yield from told
         shown = {(span.case, span.engine) for one in broken for span in one.evidence}
-        others = tuple(cell for cell in self._differing() if cell not in shown)
+        others = tuple(cell for cell in self.comparison.differing_cells if cell not in shown)
         if others or rules:
             fault = self._differs(others, rules, besides=bool(told))
             yield self._finding(fault, others or tuple(shown))
@@ -242,15 +242,6 @@ class _Told:
         from shlex import join
 
         return join(["templatelint", "diff", self.comparison.a.ref, self.comparison.b.ref, *self.flags, *more])
-
-    def _differing(self) -> Iterator[tuple[str, str]]:
-        """The cells of which the two make different prompts, or only one makes a prompt."""
-        for engine, base in self.comparison.a.inspection.views.items():
-            others = self.comparison.b.inspection.views[engine].matrix.cells
-            for cell, observation in base.matrix.cells.items():
-                # a form that only one of them demanded has nothing to be held against
-                if cell[1] == engine and cell in others and others[cell].prompt != observation.prompt:
-                    yield cell
 
     def _finding(self, fault: Fault, cells: tuple[tuple[str, str], ...]) -> Finding:
         card = cards.get(DRIFT)

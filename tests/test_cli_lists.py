@@ -49,7 +49,7 @@ def test_the_list_of_rules(cli: InProcess) -> None:
     assert [line.split()[0] for line in lines] == list(cards.all_cards())
 
 
-@pytest.mark.parametrize(("prefix", "ids"), [("TL7", ["TL701"]), ("tl30", None), ("TL", None)])
+@pytest.mark.parametrize(("prefix", "ids"), [("TL40", [f"TL40{n}" for n in range(1, 7)]), ("tl30", None), ("TL", None)])
 def test_a_prefix_lists_a_family(cli: InProcess, prefix: str, ids: list[str] | None) -> None:
     wanted = ids or [rule for rule in cards.all_cards() if rule.startswith(prefix.upper())]
     assert [line.split()[0] for line in cli("rule", prefix).out.splitlines()] == wanted

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shlex
@@ -92,6 +93,9 @@ def samples(folder: Path) -> Path:
     (folder / "chat.json").write_text('[{"role": "user", "content": "Where is it raining?"}]')
     (folder / "tools.json").write_text('[{"name": "get_rain", "input_schema": {"type": "object", "properties": {}}}]')
     (folder / "output.txt").write_text('<tool_call>\n{"name": "get_rain", "arguments": {}}\n</tool_call>')
+    pinned = hashlib.sha256(config["chat_template"].encode()).hexdigest()
+    entry = f'ref = "chat_template.jinja"\nname = "default"\nsource = "file"\nsha256 = "{pinned}"\n'
+    (folder / "templatelint.lock").write_text(f"version = 1\n\n[[template]]\n{entry}")
     (folder / "model.gguf").write_bytes(header([("tokenizer.chat_template", text(config["chat_template"]))]))
     return folder
 

@@ -8,6 +8,7 @@ import pytest
 
 from templatelint import cards, checks, overrides
 from templatelint.lint import Options, lint
+from templatelint.pin import checking
 from templatelint.sources import resolve
 from templatelint.sources.reach import Reach
 from templatelint.suppress import accepting
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 # templatelint.toml: a file that has to be there
 _EXAMPLE = re.compile(r"^```(\w+) (bad|good|beside)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # rules that tell of what the settings and other findings have to do with a template: the command finds them
-_OF_THE_COMMAND = {UNUSED: accepting, DRIFT: overrides}
+_OF_THE_COMMAND = {UNUSED: accepting, DRIFT: overrides, checking.RULE: checking}
 _SECTIONS = ["What it finds", "Why it matters", "Bad", "Good", "When to ignore it", "Source"]
 
 
@@ -53,10 +54,14 @@ _VERDICTS = [example for example in _examples() if example.verdict != "beside"]
     ids=lambda example: f"{example.rule}-{example.verdict}",
 )
 def test_every_example_of_a_card_is_judged_as_the_card_says(example: Example, tmp_path: Path) -> None:
-    path = tmp_path / example.file
-    path.write_bytes(example.content)
+    beside = [other for other in _examples() if other.rule == example.rule and other.verdict == "beside"]
+    for written in (*beside, example):
+        path = tmp_path / written.file
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(written.content)
     vetting = cards.get(example.rule).command == "vet"
-    model = resolve(str(path), reach=Reach(vetting=vetting))
+    # of files in a folder of their own, the folder is the model
+    model = resolve(str(path if path.parent == tmp_path else path.parent), reach=Reach(vetting=vetting))
     report = lint([model], Options(select=(example.rule,), vetting=vetting))
     assert {finding.rule for finding in report.findings} == ({example.rule} if example.verdict == "bad" else set())
     # one cause, one finding; what breaks one engine may be a contract of another
@@ -72,9 +77,10 @@ def test_the_command_judges_examples_as_the_card_says(example: Example, folder: 
     beside = [other for other in _examples() if other.rule == example.rule and other.verdict == "beside"]
     for written in (*beside, example):
         (folder / written.file).write_bytes(written.content)
-    ran = cli("lint", example.file, "--output-format", "json")
-    found = [row["severity"] for row in json.loads(ran.out)["findings"] if row["rule"] == example.rule]
-    assert "warning" in found if example.verdict == "bad" else not found
+    command = ("pin", "--check") if cards.get(example.rule).command == "pin" else ("lint",)
+    ran = cli(*command, example.file, "--output-format", "json")
+    found = {row["severity"] for row in json.loads(ran.out)["findings"] if row["rule"] == example.rule}
+    assert found & {"error", "warning"} if example.verdict == "bad" else not found
 
 
 @pytest.mark.parametrize("card", list(cards.all_cards().values()), ids=lambda card: card.id)

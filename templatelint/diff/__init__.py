@@ -72,6 +72,16 @@ class Comparison:
         return found
 
     @property
+    def differing_cells(self) -> Iterator[tuple[str, str]]:
+        """The case and engine of which the two make different prompts, or only one makes a prompt."""
+        for engine, base in self.a.inspection.views.items():
+            others = self.b.inspection.views[engine].matrix.cells
+            for cell, observation in base.matrix.cells.items():
+                # a form that only one of them demanded has nothing to be held against
+                if cell[1] == engine and cell in others and others[cell].prompt != observation.prompt:
+                    yield cell
+
+    @property
     def paired(self) -> bool:
         """Whether each engine of A is that of B."""
         return all(engine_a == engine_b for engine_a, engine_b in self.pairs)
