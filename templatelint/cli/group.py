@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # name → what `--help` says of it; the command is the attribute `command` of the module of that name
 COMMANDS = {
+    "vet": "Say whether a model may be deployed, on which engine and for what.",
     "lint": "Find what a template drops, breaks or refuses.",
     "diff": "Predict what works with model A and breaks with model B.",
     "inspect": "Show what a template honours, drops or refuses, engine by engine.",
@@ -28,7 +29,7 @@ COMMANDS = {
 }
 
 # what fingers used to other linters type
-_HABITS = {"check": "lint", "explain": "rule", "rules": "rule", "show": "render", "compare": "diff"}
+_HABITS = {"check": "lint", "verify": "vet", "explain": "rule", "rules": "rule", "show": "render", "compare": "diff"}
 
 _EXAMPLES = (
     "templatelint lint chat_template.jinja",

@@ -14,15 +14,14 @@ from templatelint.cli.options import (
     DEFAULT_SET,
     Count,
     Session,
-    Word,
     common,
     engine_option,
     needs_option,
     parser_option,
     replay_flags,
-    split,
     token_options,
 )
+from templatelint.cli.selection import Chosen, least, selection_options, severity_options
 from templatelint.model import SEVERITIES, Severity
 from templatelint.report import FORMATS
 
@@ -31,12 +30,9 @@ if TYPE_CHECKING:
     from templatelint.cli.fixing import Done
     from templatelint.cli.judging import Asked, Judged
     from templatelint.cli.references import Read
-    from templatelint.config import Config
-    from templatelint.lint import Options
     from templatelint.model import Report
 
 _PEOPLE = frozenset({"full", "concise"})
-_severity = Word("severity", lambda: SEVERITIES, metavar="SEVERITY")
 
 
 @dataclass(frozen=True)
@@ -75,16 +71,8 @@ class _Flags:
 @engine_option("Judge on this engine", DEFAULT_SET)
 @parser_option
 @needs_option("What the client relies on, instead of what the template suggests")
-@click.option("--select", multiple=True, metavar="RULE,...", callback=split, help="Only these ids, prefixes or names.")
-@click.option("--extend-select", multiple=True, metavar="RULE,...", callback=split, help="These too.")
-@click.option("--ignore", multiple=True, metavar="RULE,...", callback=split, help="Not these.")
-@click.option(
-    "--min-severity",
-    type=_severity,
-    help="Show this severity and above (error, warning or note) in full and concise; the others carry all."
-    "  [default: warning]",
-)
-@click.option("--fail-on", type=_severity, help="Exit 1 at this severity and above.  [default: error]")
+@selection_options
+@severity_options("full and concise")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 in spite of findings.")
 @click.option("--statistics", is_flag=True, help="Count the findings by rule.")
 @click.option("--jobs", type=Count(), metavar="N", help="Work in N processes.  [default: by cores]")
@@ -126,7 +114,15 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
     if flags.diff and flags.write_baseline is not None:
         raise click.UsageError("--diff and --write-baseline exclude each other: --diff writes nothing")
     config = session.config
-    options = _options(flags, config)
+    chosen = Chosen(
+        flags.engine,
+        flags.parsers,
+        flags.needs,
+        flags.select,
+        flags.extend_select,
+        flags.ignore,
+    )
+    options = chosen.options(config, jobs=flags.jobs)
     baselines = [Path(path) for path in (flags.baseline or config.baseline_path, flags.write_baseline) if path]
     if session.output_file in baselines:
         raise click.UsageError(f"-o and the baseline are one file: {session.output_file}")
@@ -185,43 +181,6 @@ def _fixed(session: Session, read: Read, asked: Asked, accepted: Accepted, flags
     return fixing.run(session, read, asked, judged, wanted)
 
 
-def _options(flags: _Flags, config: Config) -> Options:
-    """Flags over settings, checked."""
-    from templatelint.lint import Options, chosen
-
-    if flags.parsers:
-        from templatelint.dialects.serving.parsers import need_asked
-
-        need_asked(flags.parsers, flags.engine or config.engine or (), "--tool-call-parser")
-    select, extend, ignore = _selection(flags, config)
-    options = Options(
-        engines=tuple(dict.fromkeys(flags.engine or config.engine or ())),
-        needs=flags.needs or config.needs,
-        select=select,
-        extend_select=extend,
-        ignore=ignore,
-        jobs=flags.jobs or config.jobs or 0,
-        parsers=flags.parsers or config.parsers,
-    )
-    if not chosen(options):
-        raise click.UsageError("no rule is left: all that are selected are ignored")
-    return options
-
-
-def _selection(flags: _Flags, config: Config) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Which rules: `--select` replaces what the settings say, the other two come on top of it and win."""
-    typed = (flags.select, flags.extend_select, flags.ignore)
-    if not any(typed):  # the settings were checked as they were read
-        return config.select or (), config.extend_select or (), config.ignore or ()
-    from templatelint import cards
-
-    select, extend, ignore = (tuple(rule for word in words for rule in cards.select(word)) for words in typed)
-    if select:
-        return select, extend, ignore
-    ignored = {rule for word in config.ignore or () for rule in cards.select(word)} - set(extend)
-    return config.select or (), (*(config.extend_select or ()), *extend), (*sorted(ignored), *ignore)
-
-
 def _exit_code(report: Report, read: Read, fail_on: Severity, *, exit_zero: bool) -> int:
     if read.unreadable or any(gap.no_answer for gap in report.not_run):
         return NO_ANSWER
@@ -253,9 +212,4 @@ def _write(session: Session, report: Report, judged: Judged, flags: _Flags, code
 
 
 def _least(session: Session, flags: _Flags) -> Severity:
-    """What is shown: as asked, or else no less than what decides the exit code."""
-    asked = flags.min_severity or session.config.min_severity
-    if asked is not None:
-        return asked
-    note = session.verbose or "note" in {flags.fail_on, session.config.fail_on}
-    return "note" if note else "warning"
+    return least(session, flags.min_severity, flags.fail_on)

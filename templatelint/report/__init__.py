@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from templatelint.model import SEVERITIES
 from templatelint.report.terminal import Paint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from templatelint.model import Finding, Report, Severity
 
@@ -55,6 +55,8 @@ class Setting:
         statistics: count the findings by rule (for people: instead of showing them).
         columns: the width that formats for people keep source lines within.
         fail_on: the least severity that makes the command exit 1.
+        answer: what the command has to say in a sentence, where that is more than what was found.
+        members: further members that objects for machines have.
     """
 
     exit_code: int = 0
@@ -68,6 +70,8 @@ class Setting:
     paint: Paint = field(default_factory=lambda: Paint(on=False))
     columns: int = 80
     fail_on: Severity = "error"
+    answer: str = ""
+    members: Mapping[str, Any] = field(default_factory=dict)
 
     def shows(self, severity: Severity) -> bool:
         """Whether formats for people show findings of that severity."""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 def write(report: Report, setting: Setting) -> Iterator[str]:
     """The lines."""
+    if setting.answer:
+        yield f"{setting.paint(visible(setting.answer), 'bold')}\n"
     if setting.statistics:
         yield from table(report, setting)
     else:

@@ -48,6 +48,7 @@ def head(report: Report) -> dict[str, Any]:
 def tail(report: Report, setting: Setting) -> dict[str, Any]:
     """How the run ended."""
     body: dict[str, Any] = {
+        **setting.members,
         "unreadable": [{"ref": row.ref, "message": row.message, "help": row.help} for row in setting.unreadable],
         "remarks": [{"ref": row.ref, "message": row.text} for row in setting.remarks],
         "summary": {severity: report.count(severity) for severity in SEVERITIES},

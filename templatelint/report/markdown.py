@@ -34,7 +34,8 @@ def write(report: Report, setting: Setting) -> Iterator[str]:
     """The text; what is less severe than asked for, or finds no room, is folded away or counted."""
     head = foot = ""
     if not setting.quiet:
-        head = f"### templatelint: {_verdict(report)}\n\n" + "".join((*_troubles(setting), *_table(report)))
+        answer = [f"{_prose(setting.answer)}\n\n"] if setting.answer else []
+        head = f"### templatelint: {_verdict(report)}\n\n" + "".join((*answer, *_troubles(setting), *_table(report)))
         foot = "".join(_foot(report, setting))
     yield head
     if setting.statistics:

@@ -87,6 +87,7 @@ def _base(root: PurePath | None) -> dict[str, Any]:
 
 def _properties(report: Report, setting: Setting) -> dict[str, Any]:
     body: dict[str, Any] = {
+        **setting.members,
         "engines": [
             {"name": use.name, "renderer": use.renderer, "version": use.version, "emulated": use.emulated}
             for use in report.engines

@@ -21,17 +21,19 @@ _HERE = Path(__file__).parent
 _PIECES = 256  # of the template's output that leave together
 
 
-def page(name: str, **shown: Any) -> Iterator[str]:
+def page(*names: str, **shown: Any) -> Iterator[str]:
     """The page in pieces.
 
     Args:
-        name: `diffed`, `inspected` or `linted`; it may have style and script of its own beside what all have.
+        names: `diffed`, `inspected` or `linted`, which may have style and script of its own beside what all have;
+            behind it what extends it.
         shown: what the template of that name speaks of; texts of any origin.
     """
-    style, script = _own("style.css", f"{name}.css"), _own("script.js", f"{name}.js")
+    style = _own("style.css", *(f"{name}.css" for name in names))
+    script = _own("script.js", *(f"{name}.js" for name in names))
     stream = (
         _environment()
-        .get_template(f"{name}.html.jinja")
+        .get_template(f"{names[-1]}.html.jinja")
         .stream(style=style, script=script, policy=_policy(style, script), version=__version__, **shown)
     )
     stream.enable_buffering(_PIECES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from templatelint import cards
 from templatelint.model import SEVERITIES
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from templatelint.report import Setting
     from templatelint.report.rule_page import Block
 
+_NAME = "linted"
 # What a page of hundreds of templates holds: the most severe findings whole, a line of the next, a number of the rest.
 _WHOLE, _LINES = 800, 3_000
 _COLUMNS = 96  # of a source line
@@ -32,13 +33,21 @@ _LISTED = 200  # lines of what was suppressed or not run, and templates without 
 _UNFOLDED = 12  # findings: so many can be read at a glance
 
 
-def write(report: Report, setting: Setting) -> Iterator[str]:
-    """The page in pieces."""
+def write(report: Report, setting: Setting, name: str = _NAME, **more: Any) -> Iterator[str]:
+    """The page in pieces.
+
+    Args:
+        report: what was found.
+        setting: how the reader wants it told.
+        name: of the page's template, where that is one that has more to tell.
+        more: what that speaks of.
+    """
     found = statistics(report)
     sections = [] if setting.statistics else [*_sections(report, setting)]
     clean = _clean(report)
     yield from document.page(
-        "linted",
+        *dict.fromkeys((_NAME, name)),
+        **more,
         sections=sections,
         totals=[(severity, report.count(severity), setting.shows(severity)) for severity in SEVERITIES],
         scope=_scope(report),
