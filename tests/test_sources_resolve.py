@@ -72,15 +72,13 @@ NOT_THERE = {
     ),
     "tokenizer_config.json#": ('no template "" in tokenizer_config.json', "it has default, tool_use"),
     "model.gguf#rag": ('no template "rag" in model.gguf', "it has default"),
-    "Qwen/Qwen2.5-7B-Instruct": ("remote references are not supported", "give its path"),
-    "Qwen/Qwen2.5-7B-Instruct@main": ("remote references are not supported", "give its path"),
-    "Qwen/Qwen2.5-7B-Instruct-GGUF:Q4_K_M": ("remote references are not supported", "give its path"),
-    "Qwen/Qwen2.5-7B-Instruct#tool_use": ("remote references are not supported", "give its path"),
-    "hf:Qwen/Qwen3-4B/tokenizer_config.json": ("remote references are not supported", "give its path"),
-    "https://example.org/model.gguf": ("remote references are not supported", "give its path"),
-    "HTTP://example.org/x.jinja": ("remote references are not supported", "give its path"),
-    "ollama:qwen3:4b": ("remote references are not supported", "give its path"),
-    "server:http://localhost:8080": ("remote references are not supported", "give its path"),
+    # nothing listens where the tests look for the Hub
+    "Qwen/Qwen3-4B": ("there is no file or folder Qwen/Qwen3-4B, and no answer from the Hub: 127.0.0.1", "HF_ENDPOINT"),
+    "Qwen/Qwen3-4B@main": ("there is no file or folder Qwen/Qwen3-4B, and no answer", "HF_ENDPOINT"),
+    "Qwen/Qwen3-4B-GGUF:Q4_K_M": ("there is no file or folder Qwen/Qwen3-4B-GGUF, and no answer", "HF_ENDPOINT"),
+    "Qwen/Qwen3-4B#tool_use": ("there is no file or folder Qwen/Qwen3-4B, and no answer", "HF_ENDPOINT"),
+    "hf:Qwen/Qwen3-4B/tokenizer_config.json": ("Qwen/Qwen3-4B: no answer from the Hub", "HF_ENDPOINT"),
+    "http://127.0.0.1:9/x.jinja": ("127.0.0.1 refuses the connection", "is the server running"),
 }
 
 

@@ -174,16 +174,19 @@ def _pairs(flags: _Flags, configured: Sequence[str]) -> list[tuple[Engine, Engin
 
 def _models(refs: Sequence[str], read: Read, flags: _Flags) -> list[tuple[str, Model]]:
     """A, and those to be compared with it; none where there is nothing to compare."""
+    from templatelint import sources
+
     models = [*read.models]
     if flags.fleet and models and not read.unreadable:
         return models
-    if read.unreadable and (refs[0] in {row.ref for row in read.unreadable} or len(models) < _TWO):
+    first = sources.public(refs[0])
+    if read.unreadable and (first in {row.ref for row in read.unreadable} or len(models) < _TWO):
         return []
     if len(models) == 1 and (len(refs) > 1 or flags.engine_a is not None):
         return models * 2  # named twice, or on two engines
     if len(models) < _TWO and not flags.fleet:
         raise TemplatelintError(
-            f"{refs[0]} alone: nothing to compare with",
+            f"{first} alone: nothing to compare with",
             help="give a second reference, or two engines for the one (--engine-a, --engine-b)",
         )
     return models

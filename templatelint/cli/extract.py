@@ -39,9 +39,9 @@ def command(session: Session, ref: str, name: str | None, every: bool, stdin_fil
     if name is not None and every:
         raise TemplatelintError("--name and --all exclude each other")
     model = sources.resolve(ref, stdin_filename=stdin_filename, reach=session.reach())
-    references.need_other_file(session.output_file, references.Read(((ref, model),), ()))
+    references.need_other_file(session.output_file, references.Read(((model.ref, model),), ()))
     if not model.templates:
-        _tell_none(session, ref)
+        _tell_none(session, model.ref)
         return FINDINGS
     chosen = model.templates if every else (_one(session, model, name),)
     if session.output_format in {"json", "jsonl"}:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from templatelint import sources
 from templatelint.errors import TemplatelintError
 from templatelint.report import Remark, Unreadable
+from templatelint.sources.reach import Reach
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from templatelint.model import Model
-    from templatelint.sources.reach import Reach
 
 
 @dataclass(frozen=True)
@@ -22,15 +22,17 @@ class Read:
     """What the references gave, in their order.
 
     Attributes:
-        models: each reference as typed, with its model.
+        models: each reference as typed, but for passwords in it, with its model.
         given: the tokens that the user set: what he set is no assumption of ours.
         left_out: references that another one stands for.
+        reach: how far they were followed.
     """
 
     models: tuple[tuple[str, Model], ...]
     unreadable: tuple[Unreadable, ...]
     given: frozenset[str] = frozenset()
     left_out: tuple[Remark, ...] = ()
+    reach: Reach = field(default_factory=Reach)
 
     def remarks(self) -> Iterator[Remark]:
         """What the user must know about how the references were understood."""
@@ -61,12 +63,12 @@ def read(
                 ref, stdin_filename=stdin_filename, bos_token=bos_token, eos_token=eos_token, reach=reach
             )
         except TemplatelintError as error:
-            unreadable.append(Unreadable(ref, error.message, error.help))
+            unreadable.append(Unreadable(sources.public(ref), error.message, error.help))
         else:
-            models.append((ref, model))
+            models.append((sources.public(ref), model))
     given = {"bos_token": bos_token, "eos_token": eos_token}
     named = frozenset(name for name, text in given.items() if text is not None)
-    return Read(tuple(models), tuple(unreadable), named, tuple(left_out))
+    return Read(tuple(models), tuple(unreadable), named, tuple(left_out), reach)
 
 
 def _without_later_shards(refs: Sequence[str]) -> tuple[list[str], list[Remark]]:

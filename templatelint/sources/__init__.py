@@ -23,6 +23,8 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[^\s:#]+)?(:[\
 _FILE_ENDINGS = (".jinja", ".jinja2", ".j2", ".json", ".gguf", ".txt")
 _MAX_NAMES = 5000  # of a folder, looked through for the nearest
 _GGUF = b"GGUF"
+# of these, what follows may hold a password
+_ADDRESSED = ("http", "https", "server")
 # scheme of a reference → the module here that follows it
 _ELSEWHERE = {"hf": "hub", "http": "url", "https": "url", "ollama": "ollama", "server": "endpoint"}
 
@@ -60,6 +62,19 @@ def resolve(
     model = _with_carrier(model, (stdin_filename or "") if path == "-" else path)
     model = _with_tokens(model, {"bos_token": bos_token, "eos_token": eos_token})
     return model if name is None else _pick(model, name)
+
+
+def public(ref: str) -> str:
+    """A reference as people may see it: of an address on the web, without its login and without a signature."""
+    scheme = _SCHEME.match(ref)
+    if scheme is None or scheme[1].lower() not in _ADDRESSED:
+        return ref
+    from templatelint.sources.web_address import shown
+
+    path, mark, name = ref.rpartition("#") if "#" in ref else (ref, "", "")
+    server = scheme[1].lower() == "server"
+    address = shown(path[scheme.end() :] if server else path)
+    return f"{scheme[0] if server else ''}{address}{mark}{name}"
 
 
 def _split(ref: str) -> tuple[str, str | None]:
