@@ -12,6 +12,7 @@ from templatelint.lint import fingerprint
 from templatelint.model import SEVERITIES, Fault, Finding, NotRun
 from templatelint.patterns import Pattern
 from templatelint.severity import ALWAYS_ON, Stance, severity
+from templatelint.sources.reach import Reach
 from templatelint.suppress.scope import DRIFT
 
 if TYPE_CHECKING:
@@ -87,10 +88,10 @@ def of(path: str, overrides: Sequence[Override]) -> Override | None:
     return next((override for override in overrides if override.means(path)), None)
 
 
-def base_of(override: Override) -> Model | str:
+def base_of(override: Override, reach: Reach = Reach()) -> Model | str:  # noqa: B008 (frozen)
     """The model whose template is replaced, or why it cannot be read."""
     try:
-        return sources.resolve(override.base)
+        return sources.resolve(override.base, reach=reach)
     except TemplatelintError as error:
         return error.message
 

@@ -92,7 +92,8 @@ def judge(read: Read, asked: Asked, progress: Progress | None) -> Judged:
     if not asked.config.override:
         report = lint.lint([model for _, model in read.models], asked.options, progress)
         return Judged(report, read, asked, whole=_whole(report, asked))
-    placed = [_placed(ref, model, read, asked) for ref, model in read.models]
+    bases: dict[str, Model | str] = {}
+    placed = [_placed(ref, model, read, asked, bases) for ref, model in read.models]
     read = replace(read, models=tuple((ref, one.model) for (ref, _), one in zip(read.models, placed, strict=True)))
     groups: dict[Options, list[Model]] = {}
     for one in placed:
@@ -131,14 +132,17 @@ class _Placed:
         return self.model.reference(self.model.templates[0])
 
 
-def _placed(ref: str, model: Model, read: Read, asked: Asked) -> _Placed:
+def _placed(ref: str, model: Model, read: Read, asked: Asked, bases: dict[str, Model | str]) -> _Placed:
     from templatelint import overrides
 
     path = model.templates[0].origin.path if model.templates else ref
-    override = overrides.of(path, asked.config.override)
+    remote = not model.local and model.kind != "gguf"  # what its files are called means nothing here
+    override = None if remote else overrides.of(path, asked.config.override)
     if override is None:
         return _Placed(model, asked.options)
-    base = overrides.base_of(override)
+    if override.base not in bases:  # several files may override one model, and it may be far away
+        bases[override.base] = overrides.base_of(override, read.reach)
+    base = bases[override.base]
     deployed = model if isinstance(base, str) else overrides.as_deployed(model, base, read.given)
     options = asked.options
     if override.engines and not asked.engines:

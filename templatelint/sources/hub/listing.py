@@ -91,7 +91,7 @@ def fetched(reference: Reference, asked: Asked, headers: Mapping[str, str], cach
                 raise refusals.no_hub(asked, "an encoding that was not asked for")
             raw = answer.up_to(_MAX_ANSWER)
     except Refused as error:
-        raise refusals.unreached(error, kept=cached(reference, cache) is not None) from error
+        raise refusals.unreached(asked, error, kept=cached(reference, cache) is not None) from error
     if raw is None:
         raise refusals.no_hub(asked, f"more than {_MAX_ANSWER:,} bytes")
     return _listing(_object(raw, asked), asked, _folder(cache, reference.repo))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _SECONDS = re.compile(r"\d{1,5}")
 _RESET = re.compile(r"\bt\s*=\s*(\d{1,5})\b")  # of the header `ratelimit`: `"api";r=0;t=55`
 _LOGIN = "set HF_TOKEN or run: hf auth login"
+_CONNECTION = "is there a connection? HF_ENDPOINT and HTTPS_PROXY say how the Hub is reached"
 _UNKNOWN, _FORBIDDEN, _MISSING, _TOO_MANY, _FAILS = 401, 403, 404, 429, 500
 
 
@@ -92,15 +93,18 @@ def no_hub(asked: Asked, what: str) -> TemplatelintError:
     )
 
 
-def unreached(error: Refused, *, kept: bool) -> TemplatelintError:
+def unreached(asked: Asked, error: Refused, *, kept: bool) -> TemplatelintError:
     """The error where no answer came.
 
     Args:
+        asked: what the request was for.
         error: what the client says of it.
         kept: whether the cache has what was asked for.
     """
-    cure = "--offline reads what the cache has" if kept else error.help or "is HF_ENDPOINT right?"
-    return TemplatelintError(error.message, help=cure)
+    why = error.message.removeprefix(f"{asked.repo}: ")
+    what = f"there is no file or folder {asked.repo}, and" if asked.path else f"{asked.repo}:"
+    cure = "--offline reads what the cache has" if kept else _CONNECTION
+    return TemplatelintError(f"{what} no answer from the Hub: {why}", help=cure)
 
 
 def _gated(asked: Asked) -> TemplatelintError:
