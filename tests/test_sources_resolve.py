@@ -95,10 +95,12 @@ def test_nothing_there(ref: str, expected: tuple[str, str | None], here: Path) -
 def test_existing_path_before_repository() -> None:
     Path("Qwen").mkdir()
     Path("Qwen/Qwen3-4B").write_text("{{ x }}", "utf-8")
-    assert resolve("Qwen/Qwen3-4B").kind == "file"
+    model = resolve("Qwen/Qwen3-4B")
+    assert model.kind == "file"
+    assert model.notes == ("taken: the file here; the repository of that name is hf:Qwen/Qwen3-4B",)
     with pytest.raises(TemplatelintError, match=r"^no such file: Qwen/Qwen3-8B$") as caught:
         resolve("Qwen/Qwen3-8B")
-    assert caught.value.help == "did you mean Qwen/Qwen3-4B?"
+    assert caught.value.help == "did you mean Qwen/Qwen3-4B? the repository of that name is hf:Qwen/Qwen3-8B"
 
 
 # ------------------------------------------------------------------------------- BOS and EOS

@@ -40,7 +40,8 @@ def resolve(
     """The model that a reference names.
 
     Args:
-        ref: path of a template file, a JSON config, a GGUF or a folder, or `-`; `#NAME` behind it picks a template.
+        ref: path of a template file, a JSON config, a GGUF or a folder, or `-`; a repository of the Hub, a URL, a
+            model of Ollama's, a server; `#NAME` behind it picks a template.
         stdin_filename: what standard input is called; decides its kind.
         bos_token: BOS of a bare template file, `""` for none; None leaves the assumption.
         eos_token: EOS of a bare template file, likewise.
@@ -93,7 +94,15 @@ def _resolve_path(path: str, reach: Reach) -> Model:
     found = opening.status(path)
     if found is None:
         return _resolve_elsewhere(path, reach)
-    if stat.S_ISDIR(found.st_mode):
+    model = _resolve_there(path, found.st_mode, reach)
+    if _named_as_repository(path):
+        kind = "folder" if stat.S_ISDIR(found.st_mode) else "file"
+        return replace(model, notes=(f"taken: the {kind} here; the repository of that name is hf:{path}", *model.notes))
+    return model
+
+
+def _resolve_there(path: str, mode: int, reach: Reach) -> Model:
+    if stat.S_ISDIR(mode):
         from templatelint.sources import folder
 
         return folder.resolve(path, vetting=reach.vetting)
@@ -175,7 +184,9 @@ def _missing(path: str) -> TemplatelintError:
     if opening.status(str(folder)) is None:
         return TemplatelintError(f"no such file: {path}", help=f"there is no folder {folder}")
     close = nearest(Path(path).name, _some_names(folder))
-    return TemplatelintError(f"no such file: {path}", help=f"did you mean {folder / close}?" if close else None)
+    hints = [f"did you mean {folder / close}?"] if close else []
+    hints += [f"the repository of that name is hf:{path}"] if _named_as_repository(path) else []
+    return TemplatelintError(f"no such file: {path}", help=" ".join(hints) or None)
 
 
 def _homeless() -> bool:
@@ -189,9 +200,13 @@ def _homeless() -> bool:
 
 def _is_repository(path: str) -> bool:
     """Whether a path that does not exist is rather the name of a model on the Hub."""
-    if not _REPOSITORY.fullmatch(path) or path.lower().endswith(_FILE_ENDINGS):
+    if not _named_as_repository(path):
         return False
-    return not Path(path.split("/", 1)[0]).is_dir()
+    return "@" in path or ":" in path or not Path(path.split("/", 1)[0]).is_dir()
+
+
+def _named_as_repository(path: str) -> bool:
+    return _REPOSITORY.fullmatch(path) is not None and not path.lower().endswith(_FILE_ENDINGS)
 
 
 def _some_names(folder: Path) -> list[str]:
