@@ -42,12 +42,14 @@ class _Wanted:
     Attributes:
         template: with the name that it is to have.
         target: the file to write, links followed.
+        shown: the same as the user calls it.
         report: what `lint` and `vet` say of it on llama.cpp.
     """
 
     gguf: str
     template: Template
     target: Path
+    shown: str
     report: Report
 
 
@@ -83,7 +85,9 @@ def command(session: Session, gguf: str, **values: Any) -> int:
     target = _target(gguf, session.output_file, template)
     if model.damage and not flags.force:
         raise TemplatelintError(f"{gguf}: {model.damage[0]}", help="fetch it again, or copy it as it is with --force")
-    wanted = _Wanted(gguf, replace(template, name=flags.name), target, _judged(model, template, flags.name))
+    template = replace(template, name=flags.name)
+    shown = str(session.output_file or gguf)
+    wanted = _Wanted(gguf, template, target, shown, _judged(model, template))
     refusal = _refusal(wanted)
     if refusal and not flags.force:
         session.error(f"nothing was written: {refusal}", "mend the template, or write it as it is with --force")
@@ -176,14 +180,14 @@ def _need_shard_name(gguf: str, target: Path) -> None:
 # ------------------------------------------------------------------------------------------- what of it
 
 
-def _judged(model: Model, template: Template, name: str) -> Report:
+def _judged(model: Model, template: Template) -> Report:
     """What llama.cpp makes of the model with that template."""
     from templatelint.lint import Options, lint
-    from templatelint.model import Origin, Template
+    from templatelint.model import Origin
 
-    embedded = Template(name, template.source, Origin(model.ref, template.source, locatable=False))
-    others = tuple(other for other in model.templates if other.name != name)
-    templates = (embedded, *others) if name == "default" else (*others, embedded)
+    embedded = replace(template, origin=Origin(model.ref, template.source, locatable=False))
+    others = tuple(other for other in model.templates if other.name != template.name)
+    templates = (embedded, *others) if template.name == "default" else (*others, embedded)
     return lint([replace(model, templates=templates)], Options(engines=(_ENGINE,), vetting=True))
 
 
@@ -209,13 +213,15 @@ def _errors(wanted: _Wanted) -> list[Finding]:
 def _tell(session: Session, wanted: _Wanted, written: Written, refusal: str) -> None:
     import hashlib
 
+    from templatelint.sources.gguf_shards import first_shard
+
     template, rules = wanted.template, list(dict.fromkeys(finding.rule for finding in _errors(wanted)))
     before = None if written.before is None else hashlib.sha256(written.before.encode()).hexdigest()
     named = "chat template" if template.name == "default" else f"chat template {template.name}"
     if session.output_format == "json":
         row = {
             "gguf": wanted.gguf,
-            "path": str(wanted.target),
+            "path": wanted.shown,
             "bytes": written.size,
             "name": template.name,
             "before": before,
@@ -227,19 +233,11 @@ def _tell(session: Session, wanted: _Wanted, written: Written, refusal: str) -> 
         from templatelint.report.terminal import visible
 
         old = before[:_SHORT] if before else "none"
-        line = f"wrote {wanted.target}: {named} {old} → {template.sha256[:_SHORT]} ({written.size:,} bytes)"
+        line = f"wrote {wanted.shown}: {named} {old} → {template.sha256[:_SHORT]} ({written.size:,} bytes)"
         output.to_stdout([visible(line), "\n"])
     if refusal:
         session.note(refusal)
-    if rules:
-        count = f"{len(rules)} rules" if len(rules) > 1 else "a rule"
-        session.note(f"{count} find errors on {_ENGINE} ({', '.join(rules)}): templatelint vet {wanted.target}")
-    _tell_names(session, wanted)
-
-
-def _tell_names(session: Session, wanted: _Wanted) -> None:
-    """What else has to be known: of other files of a split, and of other names of the file."""
-    from templatelint.sources.gguf_shards import first_shard
-
-    if first_shard(wanted.target.name) and wanted.target.parent != Path(wanted.gguf).resolve().parent:
+    elif rules:
+        session.note(f"errors on {_ENGINE} ({', '.join(rules)}), which this tells: templatelint vet {wanted.shown}")
+    if wanted.target.parent != Path(wanted.gguf).resolve().parent and first_shard(wanted.target.name):
         session.note("the other files of the split have to stand beside it")
