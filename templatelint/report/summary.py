@@ -69,6 +69,11 @@ def not_run_lines(report: Report) -> Iterator[str]:
         yield f"not run: {visible(subject)}{': ' if subject else ''}{visible(why + behind)}\n"
 
 
+def of_cells(row: NotRun) -> bool:
+    """Whether it says that some cells could not be judged, rather than that nothing was."""
+    return _CASES.fullmatch(row.why) is not None
+
+
 def _verdict(report: Report, setting: Setting) -> str:
     shown = [
         setting.paint(counted(report.count(severity), severity), SEVERITY_STYLES[severity])

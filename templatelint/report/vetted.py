@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from templatelint.model import SEVERITIES
 from templatelint.report.full import page
-from templatelint.report.summary import not_run_lines, summary
+from templatelint.report.summary import EVERY, of_cells, summary
 from templatelint.report.terminal import Style, visible, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from templatelint.model import NotRun, Report
+    from templatelint.model import Report
     from templatelint.report import Setting
     from templatelint.vet import Verdict, Vetted
     from templatelint.vet.verdicts import Word
@@ -21,6 +22,7 @@ STYLES: Mapping[Word, Style] = {"works": "green", "degraded": "yellow", "broken"
 _GAP = 2
 _EVERY = "every engine"
 _TOOLS = "tools"
+_ASIDE = re.compile(r" \(its tokens\)$")
 
 
 def write(vetted: Vetted, report: Report, setting: Setting) -> Iterator[str]:
@@ -182,28 +184,38 @@ def _cures(vetted: Vetted, setting: Setting) -> Iterator[str]:
 
 def _unexamined(report: Report, setting: Setting) -> Iterator[str]:
     """What gave no verdict as a whole; single cells are counted below, and listed where all is wanted."""
-    lines = [line.removeprefix("not run: ").rstrip("\n") for line in not_run_lines(_whole(report))]
-    if not lines or setting.verbose:  # the summary lists them
+    lines = unexamined(report)
+    if not lines:
         return
     yield setting.paint("not examined", "bold") + "\n"
     for text in lines:
-        first, *rest = wrapped(text, setting.columns - 2 * _GAP)
+        first, *rest = wrapped(visible(text), setting.columns - 2 * _GAP)
         yield f"{'':<{_GAP}}· {first}\n"
         yield from (f"{'':<{2 * _GAP}}{line}\n" for line in rest)
     yield "\n"
 
 
-def _whole(report: Report) -> Report:
-    from dataclasses import replace
+def unexamined(report: Report) -> list[str]:
+    """What rules were not judged, on which engines, and why; without those that only miss some cells."""
+    running = [use.name for use in report.engines]
+    groups: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    for row in report.not_run:
+        where, colon, why = row.why.partition(": ")
+        engine = where if colon and where in running else ""
+        if engine and row.rule != EVERY and of_cells(row):
+            continue
+        rules, engines = groups.setdefault(_ASIDE.sub("", why if engine else row.why), ({}, {}))
+        rules |= {} if row.rule == EVERY else {row.rule: None}
+        engines |= {engine: None} if engine else dict.fromkeys(running)
+    return [
+        ": ".join(filter(None, (" ".join(filter(None, (", ".join(rules), _on(engines, running)))), why)))
+        for why, (rules, engines) in groups.items()
+    ]
 
-    engines = {use.name for use in report.engines}
-    return replace(report, not_run=tuple(row for row in report.not_run if not _of_cells(row, engines)))
 
-
-def _of_cells(row: NotRun, engines: Iterable[str]) -> bool:
-    """Whether it says of one engine that some cells could not be judged."""
-    where, colon, _ = row.why.partition(": ")
-    return bool(colon) and where in engines and row.rule != "*" and not row.no_answer
+def _on(engines: Iterable[str], running: Sequence[str]) -> str:
+    named = [engine for engine in running if engine in set(engines)]
+    return "" if len(named) == len(running) else f"on {listed(named)}"
 
 
 # ----------------------------------------------------------------------------------------------- for machines

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from templatelint import cases, engines, inspection, lint
 from templatelint.model import RenderError, Report
 from templatelint.vet.launching import Launch, launches
+from templatelint.vet.mending import cures
 from templatelint.vet.verdicts import Ground, Verdict, verdicts
 from templatelint.view import View
 
@@ -83,7 +84,8 @@ def vet(model: Model, options: lint.Options, beside: Beside = Beside()) -> Vette
         needs=judged.needs,
         thinks=any(syntax.reasoning is not None for syntax in known.syntax.values()),
     )
-    return Vetted(model, report, verdicts(ground), launches(known, beside.against))
+    told = verdicts(ground)
+    return Vetted(model, report, told, launches(known, beside.against), tuple(cures(model, report.findings, told)))
 
 
 def _further(model: Model, known: Inspection, beside: Beside) -> Iterator[tuple[Sequence[Finding], Sequence[NotRun]]]:

@@ -84,6 +84,7 @@ class _Served:
         url: of a file that is elsewhere.
         gguf: it is a GGUF.
         template: a file that replaces its template; empty where its own is in force.
+        source: the reference of the template.
     """
 
     path: str = ""
@@ -94,24 +95,25 @@ class _Served:
     url: str = ""
     gguf: bool = False
     template: str = ""
+    source: str = ""
 
     @staticmethod
     def of(model: Model, against: Model | None) -> _Served:
         """What a reference stands for, and a template file with it."""
-        template = ""
-        if model.kind in _ALONE:
-            own = model.kind == "file"
-            template = model.templates[0].origin.path if own and not model.picked else EXTRACTED
-            if against is None:
-                return _Served(template=template)
-            return replace(_of_ref(against), template=template)
-        return replace(_of_ref(model), template=EXTRACTED if model.picked else "")
+        source = model.reference(model.templates[0])
+        if model.kind not in _ALONE:
+            return replace(_of_ref(model), template=EXTRACTED if model.picked else "", source=source)
+        template = model.templates[0].origin.path if model.kind == "file" else EXTRACTED
+        served = _Served() if against is None else _of_ref(against)
+        return replace(served, template=template, source=source)
 
     def remarks(self, model: str = "") -> tuple[str, ...]:
         """What the words to fill in are."""
         told = [model] if model else []
-        if self.template == EXTRACTED and not os.path.lexists(EXTRACTED):
-            told.append(f"{EXTRACTED} is what `templatelint extract` writes with -o {EXTRACTED}")
+        if self.template == EXTRACTED != self.source:
+            told.append(
+                f"{EXTRACTED} is what this writes: {join(['templatelint', 'extract', self.source, '-o', EXTRACTED])}"
+            )
         return tuple(told)
 
 
@@ -168,7 +170,9 @@ def _vllm(served: _Served) -> _Line:
         model,
         *(["--revision", served.revision] if served.revision and model != _REPOSITORY else []),
     ]
-    return [*words, *(["--chat-template", template] if template else [])], _with(served, template).remarks(ours)
+    return [*words, *(["--chat-template", template] if template else [])], replace(served, template=template).remarks(
+        ours
+    )
 
 
 def _sglang(served: _Served) -> _Line:
@@ -197,10 +201,6 @@ def _llama_cpp_python(served: _Served) -> _Line:
     known = served.path if served.gguf else ""
     words = ["python", "-m", "llama_cpp.server", "--model", known or _GGUF]
     return words, served.remarks("" if known else f"{_GGUF} is the model")
-
-
-def _with(served: _Served, template: str) -> _Served:
-    return _Served(template=template) if template != served.template else served
 
 
 _LINES: Mapping[str, Callable[[_Served], _Line]] = {
