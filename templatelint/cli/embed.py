@@ -57,7 +57,7 @@ class _Wanted:
     cls=Command,
     examples=(
         "templatelint embed model.gguf --template chat_template.jinja -o fixed.gguf",
-        "templatelint embed model.gguf --template chat_template.jinja --name tool_use --in-place",
+        "templatelint embed model.gguf --template chat_template.jinja --in-place",
     ),
 )
 @click.argument("gguf")
