@@ -134,24 +134,24 @@ def command(session: Session, ref: str, **values: Any) -> int:
 def _placed(session: Session, model: Model, options: Options, flags: _Flags) -> tuple[Model | None, Options]:
     """The model that a file is served with: the one that was named, or that the settings say it overrides."""
     from templatelint import overrides, sources
-    from templatelint.errors import TemplatelintError
 
     reach = session.reach(vetting=True)
     if flags.against is not None:
         return sources.resolve(flags.against, reach=reach), options
     path = model.templates[0].origin.path if model.templates else model.ref
-    override = overrides.of(path, session.config.override)
+    remote = not model.local and model.kind != "gguf"  # what its files are called means nothing here
+    override = None if remote else overrides.of(path, session.config.override)
     if override is None:
         return None, options
     if override.engines and not flags.engine:
         options = replace(options, engines=override.engines)
     if override.needs and not flags.needs:
         options = replace(options, needs=override.needs)
-    try:
-        return sources.resolve(override.base, reach=reach), options
-    except TemplatelintError as error:
-        session.error(f"{override.base}: the model that {path} overrides cannot be read: {error.message}", error.help)
+    base = overrides.base_of(override, reach)
+    if isinstance(base, str):
+        session.error(f"{path}: the model that it overrides cannot be read: {base}")
         return None, options
+    return base, options
 
 
 def _served_with(model: Model, against: Model) -> Model:

@@ -111,9 +111,8 @@ class _Served:
         """What the words to fill in are."""
         told = [model] if model else []
         if self.template == EXTRACTED != self.source:
-            told.append(
-                f"{EXTRACTED} is what this writes: {join(['templatelint', 'extract', self.source, '-o', EXTRACTED])}"
-            )
+            command = join(["templatelint", "extract", self.source, "-o", EXTRACTED])
+            told.append(f"{EXTRACTED} is {'what was read' if self.source == '-' else f'what this writes: {command}'}")
         return tuple(told)
 
 

@@ -27,7 +27,7 @@ def cures(model: Model, findings: Sequence[Finding], verdicts: Iterable[Verdict]
         verdicts: what becomes of needs.
     """
     behind = {rule for one in verdicts if one.asked and not one.serves for rule in one.because}
-    if not behind or not model.templates:
+    if not behind or not model.templates or model.kind == "stdin":
         return
     known = cards.all_cards()
     fixes = {known[found.rule].fix: found.rule for found in findings if found.rule in behind and found.rule in known}

