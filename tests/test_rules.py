@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from launches import audited
 
-from templatelint import cards, checks, overrides
+from templatelint import audit, cards, checks, overrides
 from templatelint.lint import Options, lint
 from templatelint.pin import checking
 from templatelint.sources import resolve
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 _EXAMPLE = re.compile(r"^```(\w+) (bad|good|beside)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # rules that tell of what the settings and other findings have to do with a template: the command finds them
 _OF_THE_COMMAND = {UNUSED: accepting, DRIFT: overrides, checking.RULE: checking}
+# rules that tell of how a server was started: ```sh bad launch
+_OF_THE_LAUNCH = {audit.LAUNCH: audit, audit.TOOLS: audit}
+_ELSEWHERE = {**_OF_THE_COMMAND, **_OF_THE_LAUNCH}
 _SECTIONS = ["What it finds", "Why it matters", "Bad", "Good", "When to ignore it", "Source"]
 
 
@@ -50,7 +55,7 @@ _VERDICTS = [example for example in _examples() if example.verdict != "beside"]
 
 @pytest.mark.parametrize(
     "example",
-    [example for example in _VERDICTS if example.rule not in _OF_THE_COMMAND],
+    [example for example in _VERDICTS if example.rule not in _ELSEWHERE],
     ids=lambda example: f"{example.rule}-{example.verdict}",
 )
 def test_every_example_of_a_card_is_judged_as_the_card_says(example: Example, tmp_path: Path) -> None:
@@ -83,6 +88,19 @@ def test_the_command_judges_examples_as_the_card_says(example: Example, folder: 
     assert found & {"error", "warning"} if example.verdict == "bad" else not found
 
 
+@pytest.mark.parametrize(
+    "example",
+    [example for example in _VERDICTS if example.rule in _OF_THE_LAUNCH],
+    ids=lambda example: f"{example.rule}-{example.verdict}",
+)
+def test_the_audit_judges_command_lines_as_the_card_says(example: Example) -> None:
+    program, *words = shlex.split(example.content.decode())
+    assert program == "llama-server"
+    found, not_run = audited(words)
+    assert {one.rule for one in found} == ({example.rule} if example.verdict == "bad" else set())
+    assert not_run == ()
+
+
 @pytest.mark.parametrize("card", list(cards.all_cards().values()), ids=lambda card: card.id)
 def test_every_card_has_its_sections_and_both_kinds_of_example(card: Card) -> None:
     assert re.findall(r"^## (.+)$", card.prose, re.MULTILINE) == _SECTIONS
@@ -90,11 +108,11 @@ def test_every_card_has_its_sections_and_both_kinds_of_example(card: Card) -> No
 
 
 def test_cards_and_checks_pair_up_both_ways() -> None:
-    paired = {card.name for card in cards.all_cards().values() if card.id not in _OF_THE_COMMAND}
+    paired = {card.name for card in cards.all_cards().values() if card.id not in _ELSEWHERE}
     assert paired == set(checks.names())
 
 
-@pytest.mark.parametrize(("rule", "module"), _OF_THE_COMMAND.items(), ids=str)
+@pytest.mark.parametrize(("rule", "module"), _ELSEWHERE.items(), ids=str)
 def test_a_rule_without_a_check_has_a_card_and_is_found_elsewhere(rule: str, module: ModuleType) -> None:
     assert cards.get(rule).name not in checks.names()
     assert rule in [value for value in vars(module).values() if isinstance(value, str)]
