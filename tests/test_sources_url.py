@@ -44,7 +44,7 @@ def reply(asked: Asked) -> Reply:
     ("path", "kind", "found"),
     [
         ("/m/model.gguf", "gguf", {"default": "G", "tool_use": "T"}),
-        ("/m/model.gguf?signature=1", "gguf", {"default": "G", "tool_use": "T"}),
+        ("/m/model.gguf?signature=" + "1" * 800, "gguf", {"default": "G", "tool_use": "T"}),
         ("/m/model.gguf#tool_use", "gguf", {"tool_use": "T"}),
         ("/m/model-00001-of-00002.gguf", "gguf", {"default": "G", "tool_use": "T"}),
         ("/m/chat_template.jinja", "file", {"default": "{{ messages }}é\n"}),

@@ -6,7 +6,7 @@ Ollama (fb3076099, 2026-08-21) then has its own llama-server render the GGUF's t
 Its llama.cpp is b10488; the one modelled here is younger.
 
 Not known from a template, and so not modelled: when Ollama takes the template for one of the 37 that it has a Go
-template for, models that name a renderer or parser of Ollama, and how it cuts conversations that fill the context.
+template for, and how it cuts conversations that fill the context. Of a model in its store it is known what renders it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 from templatelint.engines import gojson
 from templatelint.engines.llamacpp.engine import LlamaCpp
 from templatelint.model import ClientForm, Observation, RenderError, Request
+from templatelint.sources import ollama_choice
+from templatelint.sources.ollama_choice import knows_thinking, knows_tools
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +30,12 @@ if TYPE_CHECKING:
     from templatelint.renderers import Program
 
 _OWN_RENDERER = frozenset({"gptoss", "gpt-oss"})
+# what a model of Ollama's store is rendered with instead → how that is told
+_OTHERWISE: Mapping[str, str] = {
+    "go template": "ollama renders this model with its Go template, not with the template of the GGUF",
+    "renderer": "ollama renders this model with code of its own, not with the template of the GGUF",
+    "unknown": "whether ollama renders this model with its Go template is not known",
+}
 _EFFORTS = ("high", "medium", "low", "max", "none")
 _IMAGES = ("data:;base64,", *(f"data:image/{kind};base64," for kind in ("jpeg", "jpg", "png", "webp")))
 
@@ -45,6 +53,9 @@ class Ollama:
 
     def choose(self, model: Model, request: Request) -> Template | RenderError:
         """What llama-server chooses, where Ollama leaves the choice to it; tools depend on the default template."""
+        default = model.template("default")
+        if reason := _OTHERWISE.get(ollama_choice.choice(model.metadata, default.source if default else "")):
+            return RenderError("unsupported", reason)
         if model.metadata.get("general.architecture") in _OWN_RENDERER:
             return RenderError("unsupported", "which of its own renderers ollama takes for gpt-oss is not known")
         if not request.add_generation_prompt and not _ends_with_answer(request):
@@ -52,8 +63,8 @@ class Ollama:
         if any(_lacks_properties(tool) for tool in request.tools or ()):
             what = "a tool without properties is not known of every version: it rejects them from 0.34.2 on"
             return RenderError("unsupported", f"what ollama does with {what}")
-        chosen, default = LlamaCpp().choose(model, request), model.template("default")
-        if request.tools and default is not None and chosen != default and not _knows_tools(default.source):
+        chosen = LlamaCpp().choose(model, request)
+        if request.tools and default is not None and chosen != default and not knows_tools(default.source):
             return _no_tools()
         return chosen
 
@@ -111,14 +122,14 @@ class LoadedTemplate:
         """
         messages = _messages(request.messages)
         tools = [_tool(tool) for tool in request.tools or ()]
-        if tools and not _knows_tools(self.source):
+        if tools and not knows_tools(self.source):
             raise _InvalidRequest(_no_tools().message)
         if not messages:
             raise _InvalidRequest("a conversation without messages only loads the model")
         return Request(
             messages,
             tools or None,
-            variables=_kwargs(_thinking(request.extra, thinks=_knows_thinking(self.source))),
+            variables=_kwargs(_thinking(request.extra, thinks=knows_thinking(self.source))),
             extra=_response_format(request.extra),
             media=request.media,
         )
@@ -135,19 +146,6 @@ def _no_tools() -> RenderError:
 
 
 # ------------------------------------------------------------------------------ what the template's words tell
-
-
-def _knows_tools(source: str) -> bool:
-    """ChatTemplateHasToolSupport."""
-    return "tools" in source or "tool_call" in source
-
-
-def _knows_thinking(source: str) -> bool:
-    """ChatTemplateHasThinkingSupport."""
-    if "<think>" in source and "</think>" in source:
-        return True
-    splits = "content.split('</think>')" in source or 'content.split("</think>")' in source
-    return splits and "reasoning_content" not in source and "<SPECIAL_12>" not in source
 
 
 def _thinking(body: Mapping[str, Any], *, thinks: bool) -> bool | str | None:

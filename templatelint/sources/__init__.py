@@ -91,6 +91,8 @@ def _split(ref: str) -> tuple[str, str | None]:
 
 
 def _resolve_path(path: str, reach: Reach) -> Model:
+    if _SCHEME.match(path) and not os.path.lexists(path):
+        return _resolve_elsewhere(path, reach)  # it may be longer than any path is
     found = opening.status(path)
     if found is None:
         return _resolve_elsewhere(path, reach)
