@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from templatelint.diff import Comparison
-    from templatelint.model import Model, Template
+    from templatelint.model import Impact, Model, Template
 
 _NAMED = 6  # cases of a difference
 _TOOLS = frozenset({"tools"})
@@ -131,6 +131,7 @@ class Deployed:
         needs: what its clients rely on; None for what the catalogue takes for granted.
         parsers: engine and the tool-call parser that it is launched with.
         flags: what gives it the same tokens where it is read alone.
+        informs: the two may differ, as a model that was trained further may from the one that it was made of.
     """
 
     model: Model
@@ -139,6 +140,7 @@ class Deployed:
     needs: tuple[str, ...] | None = None
     parsers: tuple[tuple[str, str], ...] = ()
     flags: tuple[str, ...] = ()
+    informs: bool = False
 
 
 def drift(deployed: Deployed, known: Sequence[Finding] = ()) -> tuple[tuple[Finding, ...], tuple[NotRun, ...]]:
@@ -169,7 +171,8 @@ def drift(deployed: Deployed, known: Sequence[Finding] = ()) -> tuple[tuple[Find
     stance = Stance(on, frozenset(names), named=bool(asked), asked=needs is not None)
     told = tuple(finding for finding in known if finding.ref == ref)
     flags = (*(("--engine", ",".join(asked)) if asked else ()), *deployed.flags)
-    return tuple(_Told(comparison, template, ref, stance, told, flags).findings()), ()
+    impact: Impact | None = "informs" if deployed.informs else None
+    return tuple(_Told(comparison, template, ref, stance, told, flags, impact).findings()), ()
 
 
 @dataclass(frozen=True)
@@ -179,6 +182,7 @@ class _Told:
     Attributes:
         known: what other rules find in it.
         flags: what a command needs to show the same.
+        impact: of all that breaks; None for the rule's.
     """
 
     comparison: Comparison
@@ -187,6 +191,7 @@ class _Told:
     stance: Stance
     known: tuple[Finding, ...]
     flags: tuple[str, ...]
+    impact: Impact | None = None
 
     def findings(self) -> Iterator[Finding]:
         """One for each thing that breaks and is not told otherwise, then one for all that differs besides."""
@@ -199,6 +204,7 @@ class _Told:
                 one.remedy or f"see both: {self._command()}",
                 need=one.need,
                 cause=f"breaks {one.subject}",
+                impact=self.impact,
             )
             cells = dict.fromkeys((span.case, span.engine) for span in one.evidence if span.ref == one.b)
             finding = self._finding(fault, tuple(cells))
@@ -228,7 +234,9 @@ class _Told:
         a = self.comparison.a.ref
         case_ids = list(dict.fromkeys(case_id for case_id, _ in cells))
         more = f" and {len(case_ids) - _NAMED} more" if len(case_ids) > _NAMED else ""
-        worse = (one.message for one in self.comparison.predictions if one.verdict == "degrades" and not one.follows)
+        told = [one for one in self.comparison.predictions if not one.follows]
+        worse = (one.message for one in told if one.verdict == "degrades")
+        better = dict.fromkeys(one.message for one in told if one.verdict == "improves")
         also = "also " if besides else ""
         facts = []
         if case_ids:
@@ -236,8 +244,11 @@ class _Told:
             facts.append(f"prompts {also}differ from those of the template of {a}: {named}")
         if lost := ", ".join(sorted(rules)):
             facts.append(f"what {lost} find here works with the template of {a}")
+        facts += dict.fromkeys(worse)
+        if better:
+            facts.append(f"better here: {', '.join(better)}")
         cure = f"see whether each difference is meant: {self._command('--prompts')}"
-        return Fault("; ".join(dict.fromkeys([*facts, *worse])), cure, cause="differs", impact="informs")
+        return Fault("; ".join(facts), cure, cause="differs", impact="informs")
 
     def _command(self, *more: str) -> str:
         from shlex import join

@@ -72,7 +72,7 @@ def vet(model: Model, options: lint.Options, beside: Beside = Beside()) -> Vette
     running = engines.running(options.engines)
     known = inspection.read(model, running, {engine.name: _view(engine, model, judged.views) for engine in running})
     report = judged.report
-    for found, gaps in _further(model, known, beside):
+    for found, gaps in _further(model, known, beside, options, report.findings):
         report = replace(report, findings=(*report.findings, *found), not_run=(*report.not_run, *gaps))
     ground = Ground(
         engines=[engine.name for engine in running],
@@ -88,7 +88,9 @@ def vet(model: Model, options: lint.Options, beside: Beside = Beside()) -> Vette
     return Vetted(model, report, told, launches(known, beside.against), tuple(cures(model, report.findings, told)))
 
 
-def _further(model: Model, known: Inspection, beside: Beside) -> Iterator[tuple[Sequence[Finding], Sequence[NotRun]]]:
+def _further(
+    model: Model, known: Inspection, beside: Beside, options: lint.Options, found: Sequence[Finding]
+) -> Iterator[tuple[Sequence[Finding], Sequence[NotRun]]]:
     """What other judges than the rules of templates say."""
     if model.launch is not None:
         from templatelint import audit
@@ -98,6 +100,11 @@ def _further(model: Model, known: Inspection, beside: Beside) -> Iterator[tuple[
         from templatelint import pin
 
         yield pin.check(model, beside.lock)
+    if beside.upstream != "none":
+        from templatelint import provenance
+        from templatelint.sources.reach import Reach
+
+        yield provenance.upstream(model, beside.upstream, Reach(offline=beside.offline), options, found)
 
 
 def _bypassing(model: Model, running: Sequence[Engine]) -> Mapping[str, RenderError]:

@@ -1,0 +1,80 @@
+"""A model and the one that it was made of → what its template no longer does, and what it does better (TL701)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from templatelint import overrides, sources
+from templatelint.errors import TemplatelintError
+from templatelint.model import NotRun
+from templatelint.provenance.claims import Claim, claimed
+from templatelint.suppress.scope import DRIFT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from templatelint.lint import Options
+    from templatelint.model import Finding, Model
+    from templatelint.sources.reach import Reach
+
+AUTO, NONE = "auto", "none"
+_NAME_ONE = "--upstream REF gives one to hold it against"
+
+
+def upstream(
+    model: Model, wanted: str, reach: Reach, options: Options, known: Sequence[Finding] = ()
+) -> tuple[tuple[Finding, ...], tuple[NotRun, ...]]:
+    """Hold a model's templates against those of the model that it was made of.
+
+    Args:
+        model: the model.
+        wanted: a reference, `auto` for the model that its files name, `none` for no comparison.
+        reach: how far to go for the other model; nothing is fetched that is not needed.
+        options: engines, needs, parsers and the selection of rules.
+        known: what the rules find in the model: what they tell is not told again.
+
+    Returns:
+        The findings, and why there is no verdict where there is none: a model that cannot be had is no error.
+
+    Raises:
+        TemplatelintError: the reference that was asked for cannot be read.
+    """
+    from templatelint.lint import chosen
+
+    if wanted == NONE or not model.templates or DRIFT not in chosen(options):
+        return (), ()
+    claim = claimed(model) if wanted == AUTO else Claim(wanted, copy=True, said="--upstream")
+    if isinstance(claim, str):
+        return (), (NotRun(DRIFT, model.ref, f"no upstream: {claim}; {_NAME_ONE}"),)
+    try:
+        base = sources.resolve(claim.ref, reach=replace(reach, vetting=False, progress=None))
+    except TemplatelintError as error:
+        if wanted != AUTO:
+            raise
+        return (), (NotRun(DRIFT, model.ref, f"no upstream: {claim.said} names {claim.ref}: {error.message}"),)
+    return _held_against(model, base, claim, options, known)
+
+
+def _held_against(
+    model: Model, base: Model, claim: Claim, options: Options, known: Sequence[Finding]
+) -> tuple[tuple[Finding, ...], tuple[NotRun, ...]]:
+    if model.picked and not base.picked:
+        (picked,) = model.templates
+        base = replace(base, templates=tuple(one for one in base.templates if one.name == picked.name))
+    if not base.templates:
+        return (), (NotRun(DRIFT, model.ref, f"no upstream: {base.ref} carries no such chat template"),)
+    if _texts(model) == _texts(base):
+        return (), ()
+    # with one tokenizer, in one kind of file: what remains is what the templates do
+    tokenizer = base.tokenizer if model.tokenizer.assumed else model.tokenizer
+    own = replace(model, tokenizer=tokenizer)
+    there = replace(own, ref=base.ref, templates=base.templates, picked=model.picked or base.picked)
+    return overrides.drift(
+        overrides.Deployed(own, there, options.engines, options.needs, options.parsers, informs=not claim.copy), known
+    )
+
+
+def _texts(model: Model) -> dict[str, str]:
+    # readers turn CRLF into LF
+    return {template.name: template.source.replace("\r\n", "\n") for template in model.templates}
