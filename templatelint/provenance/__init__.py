@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from templatelint import overrides, sources
+from templatelint import sources
 from templatelint.errors import TemplatelintError
 from templatelint.model import NotRun
 from templatelint.provenance.claims import Claim, claimed
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from templatelint.sources.reach import Reach
 
 AUTO, NONE = "auto", "none"
+_CONNECT = 3.0  # seconds; what nobody asked for is not waited for
 _NAME_ONE = "--upstream REF gives one to hold it against"
 
 
@@ -47,8 +48,9 @@ def upstream(
     claim = claimed(model) if wanted == AUTO else Claim(wanted, copy=True, said="--upstream")
     if isinstance(claim, str):
         return (), (NotRun(DRIFT, model.ref, f"no upstream: {claim}; {_NAME_ONE}"),)
+    reach = replace(reach, vetting=False, progress=None)
     try:
-        base = sources.resolve(claim.ref, reach=replace(reach, vetting=False, progress=None))
+        base = sources.resolve(claim.ref, reach=replace(reach, connect=_CONNECT) if wanted == AUTO else reach)
     except TemplatelintError as error:
         if wanted != AUTO:
             raise
@@ -66,6 +68,8 @@ def _held_against(
         return (), (NotRun(DRIFT, model.ref, f"no upstream: {base.ref} carries no such chat template"),)
     if _texts(model) == _texts(base):
         return (), ()
+    from templatelint import overrides  # and with it all that compares models
+
     # with one tokenizer, in one kind of file: what remains is what the templates do
     tokenizer = base.tokenizer if model.tokenizer.assumed else model.tokenizer
     own = replace(model, tokenizer=tokenizer)

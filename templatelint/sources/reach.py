@@ -17,8 +17,10 @@ class Reach:
         offline: nothing is fetched, not even what a cache could only confirm.
         vetting: the vocabulary, the tensors and the model's other templates are read too.
         progress: told how many bytes of a remote file have come, as they come.
+        connect: seconds that the Hub may take until it is reached.
     """
 
     offline: bool = False
     vetting: bool = False
     progress: Callable[[int], None] | None = None
+    connect: float = 10.0

@@ -81,7 +81,7 @@ def _find(reference: Reference, reach: Reach) -> _Repository:
     asked = refusals.Asked(
         constants.ENDPOINT, reference.repo, reference.revision, token=bool(token), path=not reference.explicit
     )
-    listing = fetched(reference, asked, headers, cache)
+    listing = fetched(reference, asked, headers, cache, connect=reach.connect)
     return _Repository(reference, listing, reach, cache, asked, headers)
 
 

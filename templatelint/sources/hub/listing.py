@@ -66,7 +66,9 @@ class Listing:
         return frozenset(name.partition("/")[0] for name in self.files)
 
 
-def fetched(reference: Reference, asked: Asked, headers: Mapping[str, str], cache: Path) -> Listing:
+def fetched(
+    reference: Reference, asked: Asked, headers: Mapping[str, str], cache: Path, *, connect: float = 10.0
+) -> Listing:
     """What the Hub lists, by one request.
 
     Args:
@@ -74,17 +76,19 @@ def fetched(reference: Reference, asked: Asked, headers: Mapping[str, str], cach
         asked: what messages say of the request.
         headers: with the token where there is one; they go to the Hub's host alone.
         cache: the library's folder of repositories.
+        connect: seconds that the Hub may take until it is reached.
 
     Raises:
         TemplatelintError: there is none that may be read, or what answers is no Hub.
     """
-    from templatelint.sources.web import Web
+    from templatelint.sources.web import PATIENCE, Web
     from templatelint.sources.web_refusals import Refused
 
     at = f"/revision/{quote(reference.revision, safe='')}" if reference.revision else ""
     url = f"{asked.endpoint}/api/models/{reference.repo}{at}?blobs=true"
     try:
-        with Web(url, name=reference.repo, headers=headers) as web, web.ask() as answer:
+        patience = PATIENCE._replace(connect=connect)
+        with Web(url, name=reference.repo, headers=headers, patience=patience) as web, web.ask() as answer:
             if answer.status != _OK:
                 raise refusals.answered(asked, answer.status, answer.headers)
             if answer.encoded:
