@@ -133,7 +133,7 @@ class Web:
             trust_env=not self.start.loopback,  # a proxy would not find this machine, and would see what it says
             follow_redirects=False,
         )
-        self._watch = _Watch(self._patience.whole)
+        self._watch = Watch(self._patience.whole)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -241,7 +241,7 @@ def _failures() -> tuple[type[Exception], ...]:
     return httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, ValueError, OSError, ImportError
 
 
-class _Watch:
+class Watch:
     """Ends all connections at a point in time: a server that sends a byte now and then outlives any other limit."""
 
     def __init__(self, seconds: float) -> None:
@@ -261,8 +261,9 @@ class _Watch:
                 self._end()
 
     def close(self) -> None:
-        """Watch no longer."""
+        """Watch no longer; its thread has ended, since what follows may fork."""
         self._timer.cancel()
+        self._timer.join()
 
     def _end(self) -> None:
         import socket

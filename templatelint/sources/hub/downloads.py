@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import re
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,7 +13,8 @@ import httpx2
 from templatelint.errors import TemplatelintError
 from templatelint.sources import opening
 from templatelint.sources.hub import refusals
-from templatelint.sources.web_refusals import failed
+from templatelint.sources.web import Watch
+from templatelint.sources.web_refusals import failed, late
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,7 +40,11 @@ class _Fetching:
     name: str
     wanted: Wanted
     asked: Asked
-    until: float
+    watch: Watch
+
+    def failed(self, host: str, error: Exception) -> TemplatelintError:
+        """What a failure of the client means."""
+        return late(self.name, _WHOLE) if self.watch.expired else failed(self.name, host, error)
 
 
 _NOW: contextvars.ContextVar[_Fetching] = contextvars.ContextVar("fetching")
@@ -59,16 +64,15 @@ def fetch(asked: Asked, repo: str, commit: str, wanted: Sequence[Wanted], cache:
         TemplatelintError: one of them cannot be had.
     """
     from concurrent.futures import ThreadPoolExecutor
-    from time import monotonic
 
-    until = monotonic() + _WHOLE
+    watch = Watch(_WHOLE)
 
     def one(each: Wanted) -> None:
-        _NOW.set(_Fetching(f"{repo}/{each.file}", each, asked, until))
+        _NOW.set(_Fetching(f"{repo}/{each.file}", each, asked, watch))
         _download(asked, repo, commit, each, cache)
 
     # Threads and connections end here: what follows forks.
-    with _library(), ThreadPoolExecutor(min(_WORKERS, len(wanted))) as pool:
+    with closing(watch), _library(), ThreadPoolExecutor(min(_WORKERS, len(wanted))) as pool:
         for done in [pool.submit(one, each) for each in wanted]:
             done.result()
 
@@ -161,10 +165,11 @@ class _Client(httpx2.Client):
         now = _NOW.get()
         if "accept-encoding" in request.headers:
             request.headers["accept-encoding"] = "identity"
+        request.extensions = {**request.extensions, "trace": now.watch.trace}
         try:
             return super().send(request, **keywords)
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, ImportError) as error:
-            raise failed(now.name, request.url.host, error) from error
+            raise now.failed(request.url.host, error) from error
 
 
 def _check(response: httpx2.Response) -> None:
@@ -196,8 +201,6 @@ class _Bounded(httpx2.SyncByteStream):
         self._host = host
 
     def __iter__(self) -> Iterator[bytes]:
-        from time import monotonic
-
         now, taken = self._now, 0
         try:
             for part in self._stream:
@@ -206,11 +209,9 @@ class _Bounded(httpx2.SyncByteStream):
                     raise TemplatelintError(
                         f"{now.name} has more bytes than the {now.wanted.limit:,} {now.wanted.what} may have"
                     )
-                if monotonic() > now.until:
-                    raise TemplatelintError(f"{now.name} took longer than {_WHOLE:g} s", help="try again later")
                 yield part
         except httpx2.HTTPError as error:
-            raise failed(now.name, self._host, error) from error
+            raise now.failed(self._host, error) from error
 
     def close(self) -> None:
         self._stream.close()
