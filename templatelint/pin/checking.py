@@ -10,7 +10,7 @@ from templatelint import cards, cases
 from templatelint import engines as catalogue
 from templatelint.lint import fingerprint
 from templatelint.model import Finding, NotRun, Origin, Place, RenderError, Template
-from templatelint.pin import place
+from templatelint.pin import carried, place
 from templatelint.pin.behaviour import change
 from templatelint.pin.normal import as_parsed, as_read, digest
 
@@ -56,7 +56,7 @@ class Held:
 
     def counterpart(self, entry: Entry) -> Template | None:
         """The template that is there in place of the pinned one."""
-        found = self.model.template(entry.name)
+        found = carried.template(self.model, entry.name)
         if found is None and self.serving and len(self.entries) == 1:
             return self.model.template(_DEFAULT)  # a file given to a server has no name any more
         return found
@@ -78,7 +78,7 @@ def held(model: Model, lock: Lock, as_ref: str | None = None) -> Held | str:
         return Held(model, named, lock.path) if named else f"{lock.path} does not pin {as_ref}"
     own = lock.of(place.place(model, lock.path).ref)
     if own:
-        meant = tuple(entry for entry in own if not model.picked or model.template(entry.name) is not None)
+        meant = tuple(entry for entry in own if not model.picked or carried.template(model, entry.name) is not None)
         return Held(model, meant, lock.path) if meant else f"{lock.path} pins other templates of {model.ref}"
     if model.kind != _SERVER:
         return f"{lock.path} does not pin {model.ref}"
@@ -117,7 +117,7 @@ def _last_part(path: str) -> str:
 def verdict(one: Held) -> tuple[tuple[Finding, ...], tuple[NotRun, ...]]:
     """What is otherwise than pinned, and why there is no verdict where there is none."""
     model = one.model
-    if model.kind == _SERVER and not model.templates:
+    if model.kind == _SERVER and not carried.carried(model):
         why = "the server does not tell its template"
         return (), (NotRun(RULE, model.ref, why, no_answer=True),)
     return tuple(_findings(one)), ()
@@ -133,13 +133,16 @@ def _findings(one: Held) -> Iterator[Finding]:
         elif not one.serving or (one.serving == _LLAMA_CPP and entry.name in {_DEFAULT, _TOOLS}):
             yield _gone(one, entry)
     if not one.model.picked and not all(entry.picked for entry in one.entries):
-        for template in one.model.templates:
+        for template in carried.carried(one.model):
             if template.name not in met:
                 yield _added(one, template)
 
 
 def _compared(one: Held, entry: Entry, template: Template) -> Iterator[Finding]:
     if template.sha256 == entry.sha256:
+        return
+    if entry.name == carried.GO:
+        yield _changed(one, entry, template)
         return
     if one.serving:
         renderer = _renderer(one.serving)
@@ -167,7 +170,7 @@ def _renderer(engine: str) -> str:
 def _changed(one: Held, entry: Entry, template: Template) -> Finding:
     names = one.engines(entry)
     hashes = f"sha256 {template.sha256[:_SHOWN]} in place of {entry.sha256[:_SHOWN]}"
-    if entry.text is None:
+    if entry.text is None or entry.name == carried.GO:
         return _finding(one, template, "error", f"not the template that {one.lock} pins: {hashes}", engines=names)
     pinned = Template(entry.name, entry.text, Origin(one.lock, entry.text, locatable=False))
     found = change(one.model, pinned, template, names)
