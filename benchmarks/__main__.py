@@ -7,11 +7,12 @@ import sys
 import cold_start
 import gguf_extract
 import lint_speed
+import vetting
 
 
 def main() -> None:
     """Run all comparisons, also after one has failed."""
-    kept = [part.main() for part in (cold_start, lint_speed, gguf_extract)]
+    kept = [part.main() for part in (cold_start, lint_speed, gguf_extract, vetting)]
     sys.exit(not all(kept))
 
 

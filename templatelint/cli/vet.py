@@ -119,6 +119,8 @@ def command(session: Session, ref: str, **values: Any) -> int:
     if against is not None:
         model = _served_with(model, against)
         read = replace(read, models=((ref, model),))
+    if model.launch is not None and not options.engines:  # it runs on one engine, whatever others would do
+        options = replace(options, engines=(model.launch.engine,))
     beside = vet.Beside(against, flags.lock, flags.upstream, session.offline)
     vetted = vet.vet(model, options, beside)
     report = _accepted(session, vetted, read, options)
@@ -133,11 +135,15 @@ def command(session: Session, ref: str, **values: Any) -> int:
 
 def _placed(session: Session, model: Model, options: Options, flags: _Flags) -> tuple[Model | None, Options]:
     """The model that a file is served with: the one that was named, or that the settings say it overrides."""
-    from templatelint import overrides, sources
-
     reach = session.reach(vetting=True)
     if flags.against is not None:
+        from templatelint import sources
+
         return sources.resolve(flags.against, reach=reach), options
+    if not session.config.override:
+        return None, options
+    from templatelint import overrides
+
     path = model.templates[0].origin.path if model.templates else model.ref
     remote = not model.local and model.kind != "gguf"  # what its files are called means nothing here
     override = None if remote else overrides.of(path, session.config.override)

@@ -61,11 +61,13 @@ def upstream(
 def _held_against(
     model: Model, base: Model, claim: Claim, options: Options, known: Sequence[Finding]
 ) -> tuple[tuple[Finding, ...], tuple[NotRun, ...]]:
+    lacks = "no chat template"
     if model.picked and not base.picked:
         (picked,) = model.templates
         base = replace(base, templates=tuple(one for one in base.templates if one.name == picked.name))
+        lacks = f"no chat template {picked.name}"
     if not base.templates:
-        return (), (NotRun(DRIFT, model.ref, f"no upstream: {base.ref} carries no such chat template"),)
+        return (), (NotRun(DRIFT, model.ref, f"no upstream: {base.ref} carries {lacks}"),)
     if _texts(model) == _texts(base):
         return (), ()
     from templatelint import overrides  # and with it all that compares models
