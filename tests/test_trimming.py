@@ -30,6 +30,7 @@ LOOP = "{% for m in messages %}{{ m.content }}{% endfor %}"
         ("{{ '{% x %}\n' }}", None, False),
         ("{% raw %}{% x %}\n{% endraw %}{{ 1 }}", None, False),
         ("{% if %}\n", None, False),  # no template at all
+        ("{% %}\n{{ 1 }}", "{{", True),  # likewise
     ],
 )
 def test_what_the_settings_take_out(source: str, where: str | None, *, always: bool) -> None:
