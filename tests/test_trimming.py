@@ -30,7 +30,6 @@ LOOP = "{% for m in messages %}{{ m.content }}{% endfor %}"
         ("{{ '{% x %}\n' }}", None, False),
         ("{% raw %}{% x %}\n{% endraw %}{{ 1 }}", None, False),
         ("{% if %}\n", None, False),  # no template at all
-        ("{% %}\n{{ 1 }}", "{{", True),  # likewise
     ],
 )
 def test_what_the_settings_take_out(source: str, where: str | None, *, always: bool) -> None:
@@ -50,3 +49,7 @@ def test_places_are_those_of_the_source_with_its_own_newlines() -> None:
     assert place is not None
     offset = parse(source).offset_of(place.at)
     assert source[offset:] == "{{ a }}"
+
+
+def test_an_empty_tag_ends_no_run() -> None:
+    assert trimmed("{% %}\n{{ 1 }}") is not None
