@@ -22,6 +22,8 @@ STYLES: Mapping[Word, Style] = {"works": "green", "degraded": "yellow", "broken"
 _GAP = 2
 _EVERY = "every engine"
 _TOOLS = "tools"
+_ALONE = frozenset({"file", "config", "stdin"})  # a template without a model
+_TOKENS = "TL60"  # how the ids of rules about tokens begin
 _ASIDE = re.compile(r" \(its tokens\)$")
 
 
@@ -43,7 +45,7 @@ def write(vetted: Vetted, report: Report, setting: Setting) -> Iterator[str]:
             yield "\n"
     yield from _launch(vetted, setting)
     yield from _cures(vetted, setting)
-    yield from _unexamined(report, setting)
+    yield from _unexamined(vetted, report, setting)
     yield from summary(report, setting)
 
 
@@ -182,9 +184,12 @@ def _cures(vetted: Vetted, setting: Setting) -> Iterator[str]:
     yield "\n"
 
 
-def _unexamined(report: Report, setting: Setting) -> Iterator[str]:
+def _unexamined(vetted: Vetted, report: Report, setting: Setting) -> Iterator[str]:
     """What gave no verdict as a whole; single cells are counted below, and listed where all is wanted."""
-    lines = unexamined(report)
+    gaps = [] if setting.verbose else unexamined(report)  # the summary lists them, cell by cell
+    alone = vetted.model.kind in _ALONE and vetted.model.tokenizer.vocabulary is None
+    hint = "; --against MODEL.gguf gives the tokens" if alone else ""
+    lines = [*_unknown(vetted), *(f"{text}{hint if text.startswith(_TOKENS) else ''}" for text in gaps)]
     if not lines:
         return
     yield setting.paint("not examined", "bold") + "\n"
@@ -193,6 +198,20 @@ def _unexamined(report: Report, setting: Setting) -> Iterator[str]:
         yield f"{'':<{_GAP}}· {first}\n"
         yield from (f"{'':<{2 * _GAP}}{line}\n" for line in rest)
     yield "\n"
+
+
+def _unknown(vetted: Vetted) -> Iterator[str]:
+    """Needs of which nothing is known, where, and why."""
+    running = [*dict.fromkeys(one.engine for one in vetted.verdicts)]
+    rows: dict[tuple[str, str], list[str]] = {}
+    for one in vetted.verdicts:
+        if one.asked and one.verdict == "unknown":
+            rows.setdefault((one.need, one.why), []).append(one.engine)
+    groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (need, why), engines in rows.items():
+        groups.setdefault((why, tuple(engines)), []).append(need)
+    for (why, where), needs in groups.items():
+        yield f"{' '.join(filter(None, (listed(needs), _on(where, running))))}: {why}"
 
 
 def unexamined(report: Report) -> list[str]:
