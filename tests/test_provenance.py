@@ -232,7 +232,7 @@ def test_a_picked_template_is_held_against_the_one_of_its_name(tmp_path: Path) -
     assert _upstream(picked, str(tmp_path)) == ([], [])
     other = Model("m.gguf", "gguf", (Template("rag", "b", Origin("m.gguf", "b")),), Tokenizer(), picked=True)
     _, (gap,) = _upstream(other, str(tmp_path))
-    assert gap.why == f"no upstream: {tmp_path} carries no such chat template"
+    assert gap.why == f"no upstream: {tmp_path} carries no chat template rag"
 
 
 def test_the_model_that_a_file_names_is_fetched_and_held_against(hub: HubServer) -> None:
