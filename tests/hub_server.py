@@ -180,15 +180,15 @@ class HubServer:
         for start, answer in self.answers.items():
             if seen.path.startswith(start):
                 return answer, None
-        path = unquote(urlsplit(seen.path).path)
+        path = urlsplit(seen.path).path
         if seen.host == "cdn":
-            return self._stored(path, seen.headers.get("range"))
+            return self._stored(unquote(path), seen.headers.get("range"))
         if seen.token and self.known_tokens is not None and seen.token not in self.known_tokens:
             return _refusal(401, "", "Invalid credentials in Authorization header"), None
         if found := _API.fullmatch(path):
             return self._api(found["repo"], found["revision"], seen), None
         if found := _RESOLVE.fullmatch(path):
-            return self._resolve(found["repo"], found["revision"], found["file"], seen), None
+            return self._resolve(found["repo"], found["revision"], unquote(found["file"]), seen), None
         return _refusal(404, "", "Sorry, we can't find the page you are looking for."), None
 
     def _api(self, name: str, revision: str | None, seen: Seen) -> Answer:
