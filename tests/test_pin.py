@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 import pytest
 from program import CHATML, DEAF
-from reference import real_templates
+from reference import every, real_templates
 
 from templatelint import pin
 from templatelint.errors import TemplatelintError
@@ -107,7 +107,7 @@ HOSTILE = ("", "\n", "'\n", "a'''b\n", "a\r\nb", "\x7f\n\x00", "\\n\n", "\n\n a"
 def test_a_lock_comes_back_as_it_was_written() -> None:
     pinned = tuple(
         _entry(text, f"{number:03}.jinja", flags={"vllm": ("--a", "b")}, picked=number == 1)
-        for number, text in enumerate([*HOSTILE, *real_templates().values()])
+        for number, text in enumerate([*HOSTILE, *(real_templates()[name] for name in every(20))])
     )
     written = lock.written(pinned)
     assert lock.parsed(written.encode(), "l.lock").entries == pinned

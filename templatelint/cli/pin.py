@@ -68,8 +68,12 @@ def command(  # noqa: PLR0913 (one argument an option)
     Pinning a REF again renews its entries and keeps the others. Exits 0, with --check 1 where a template is not the
     one pinned, and 2 when something cannot be read or reached.
     """
+    from templatelint.cli import references
+
     if session.output_file is not None and session.output_file == lock:
         raise click.UsageError(f"-o and the lock are one file: {lock}")
+    if any(references.is_stdin(ref) for ref in refs):
+        raise TemplatelintError("standard input cannot be pinned: nothing is there to check later")
     if check:
         if engine:
             raise click.UsageError("--engine goes without --check: the lock says which engines count")
@@ -79,8 +83,7 @@ def command(  # noqa: PLR0913 (one argument an option)
     if as_ref is not None or fail_on is not None:
         raise click.UsageError("--as and --fail-on go with --check")
     if not refs:
-        context = click.get_current_context()
-        raise click.MissingParameter(ctx=context, param=context.command.params[0], param_hint="'REF...'")
+        raise click.UsageError("missing REF...: what is to be pinned")
     return _pin(session, refs, str(lock), engine or session.config.engine or ())
 
 
