@@ -9,6 +9,7 @@ from templatelint.errors import TemplatelintError
 from templatelint.lint import Options
 from templatelint.model import Finding, Model, NotRun, Origin, Template, Tokenizer
 from templatelint.provenance.claims import Claim, claimed
+from templatelint.provenance.reachable import unreachable
 from templatelint.sources import model_card
 from templatelint.sources.reach import Reach
 
@@ -265,3 +266,21 @@ def test_a_model_that_cannot_be_had_is_a_gap_and_no_error() -> None:
             "no upstream: nothing in its files says what it was made of; --upstream REF gives one to hold it against",
         )
     ]
+
+
+def _no_names(*_: object) -> None:
+    raise OSError
+
+
+@pytest.mark.usefixtures("hub")
+def test_without_a_network_the_cache_is_all_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("socket.getaddrinfo", _no_names)
+    _, (gap,) = _upstream(_model(TURNS, **{"hub.base_model": "vendor/Model-8B"}), "auto")
+    assert ": the Hub's host is not found; vendor/Model-8B is not in the cache" in gap.why
+
+
+def test_behind_a_proxy_names_are_not_looked_up_here(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("socket.getaddrinfo", _no_names)
+    assert unreachable()
+    monkeypatch.setenv("HTTPS_PROXY", hub.endpoint)
+    assert not unreachable()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from templatelint.sources.reach import Reach
 
 AUTO, NONE = "auto", "none"
-_CONNECT = 3.0  # seconds; what nobody asked for is not waited for
+_CONNECT = 3.0  # seconds
 _NAME_ONE = "--upstream REF gives one to hold it against"
 
 
@@ -48,14 +48,30 @@ def upstream(
     claim = claimed(model) if wanted == AUTO else Claim(wanted, copy=True, said="--upstream")
     if isinstance(claim, str):
         return (), (NotRun(DRIFT, model.ref, f"no upstream: {claim}; {_NAME_ONE}"),)
-    reach = replace(reach, vetting=False, progress=None)
+    whole = reach
+    reach = _hurried(whole) if wanted == AUTO else _alone(whole)
     try:
-        base = sources.resolve(claim.ref, reach=replace(reach, connect=_CONNECT) if wanted == AUTO else reach)
+        base = sources.resolve(claim.ref, reach=reach)
     except TemplatelintError as error:
         if wanted != AUTO:
             raise
-        return (), (NotRun(DRIFT, model.ref, f"no upstream: {claim.said} names {claim.ref}: {error.message}"),)
+        cut_off = "the Hub's host is not found; " if reach.offline and not whole.offline else ""
+        why = f"no upstream: {claim.said} names {claim.ref}: {cut_off}{error.message}"
+        return (), (NotRun(DRIFT, model.ref, why),)
     return _held_against(model, base, claim, options, known)
+
+
+def _alone(reach: Reach) -> Reach:
+    """Of the other model nothing is read but its templates."""
+    return replace(reach, vetting=False, progress=None)
+
+
+def _hurried(reach: Reach) -> Reach:
+    """What nobody asked for is not waited for: without a network, the cache is all there is."""
+    from templatelint.provenance.reachable import unreachable
+
+    reach = replace(_alone(reach), connect=_CONNECT)
+    return reach if reach.offline or not unreachable() else replace(reach, offline=True)
 
 
 def _held_against(
@@ -77,7 +93,10 @@ def _held_against(
     own = replace(model, tokenizer=tokenizer)
     there = replace(own, ref=base.ref, templates=base.templates, picked=model.picked or base.picked)
     return overrides.drift(
-        overrides.Deployed(own, there, options.engines, options.needs, options.parsers, informs=not claim.copy), known
+        overrides.Deployed(
+            own, there, options.engines, options.needs, options.parsers, informs=not claim.copy, relaunched=True
+        ),
+        known,
     )
 
 
