@@ -6,7 +6,7 @@ import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 STRING, ARRAY = 8, 9
@@ -104,3 +104,16 @@ def described(raw: bytes, tensors: Sequence[Tensor], announced: int | None = Non
 def padded(raw: bytes, alignment: int = 32) -> bytes:
     """The bytes up to the next multiple of the alignment."""
     return raw + bytes(-len(raw) % alignment)
+
+
+def from_json(pairs: Mapping[str, Any]) -> bytes:
+    """The bytes of a header whose values JSON gives: integers are 32 bits wide, in lists with a sign."""
+    return header([(key, _value(value)) for key, value in pairs.items()])
+
+
+def _value(value: Any) -> Value:
+    if isinstance(value, list):
+        return Value(ARRAY, [text(one) if isinstance(one, str) else number(5, one) for one in value])
+    if isinstance(value, bool):
+        return flag(value)
+    return text(value) if isinstance(value, str) else u32(value)

@@ -6,6 +6,7 @@ import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from gguf_bytes import from_json
 from launches import audited
 
 from templatelint import audit, cards, checks, overrides
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from templatelint.model import Card
 
 # ```jinja bad, ```json good tokenizer_config.json, ```hex bad model.gguf: language, verdict, file name; ```toml beside
-# templatelint.toml: a file that has to be there
+# templatelint.toml: a file that has to be there; ```json bad model.gguf: the keys of its header
 _EXAMPLE = re.compile(r"^```(\w+) (bad|good|beside)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # rules that tell of what the settings and other findings have to do with a template: the command finds them
 _OF_THE_COMMAND = {UNUSED: accepting, DRIFT: overrides, checking.RULE: checking}
@@ -47,6 +48,8 @@ def _examples() -> Iterator[Example]:
     for card in cards.all_cards().values():
         for language, verdict, file, text in _EXAMPLE.findall(card.prose):
             content = bytes.fromhex(text) if language == "hex" else text.encode()
+            if language == "json" and file.endswith(".gguf"):
+                content = from_json(json.loads(text))
             yield Example(card.id, verdict, file or "chat_template.jinja", content)
 
 

@@ -1,0 +1,72 @@
+"""TL602: a marker of turns or calls that the template writes is no token of the vocabulary."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from templatelint import call_syntax
+from templatelint.checks import _tokens
+from templatelint.model import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from templatelint.model import Impact, Vocabulary
+    from templatelint.view import View
+
+CASES = (*_tokens.CHAT, *call_syntax.FIRST)
+CALL_CASES = call_syntax.CASES
+
+_CURE = "the template belongs to another model, or the tokens were lost when this file was made: "
+
+
+def check(view: View) -> Iterator[Fault]:
+    """Judge the markers around turns, then those around calls that are not among them."""
+    tokens = _tokens.vocabulary(view)
+    around_turns = _tokens.around_turns(view)
+    around_calls = {
+        marker: case_id for marker, case_id in _tokens.around_calls(view).items() if marker not in around_turns
+    }
+    for written, what, need in ((around_turns, "turns", "chat"), (around_calls, "tool calls", "tools")):
+        missing = {marker: case_id for marker, case_id in written.items() if tokens.token(marker) is None}
+        meant = {marker: token for marker in missing if (token := _tokens.meant(marker, tokens))}
+        certain = {one: case_id for one, case_id in missing.items() if one in meant or _tokens.has_to_be_token(one)}
+        known = {marker: case_id for marker, case_id in certain.items() if not _tokens.plain_to(marker, tokens)}
+        if known:
+            yield replace(_fault(view, tokens, known, (what, need, "breaks")), help=_help(meant))
+            continue
+        plain = {
+            marker: id_ for marker, id_ in missing.items() if _tokens.looks_like_token(marker) or marker in certain
+        }
+        own = view.model.tokenizer.special_tokens.values()
+        mixed = any(_tokens.looks_like_token(one) for one in written if one not in missing and one not in own)
+        if plain:
+            yield _fault(view, tokens, plain, (what, need, "degrades" if mixed else "informs"))
+
+
+def _fault(view: View, tokens: Vocabulary, missing: Mapping[str, str], about: tuple[str, str, Impact]) -> Fault:
+    what, need, impact = about
+    verb = "is no token" if len(missing) == 1 else "are no tokens"
+    around = "around" if impact != "informs" else "as plain text around"
+    return Fault(
+        message=f"{_tokens.listed(missing)}, which the template writes {around} {what}, {verb} of the vocabulary, "
+        f"which has {tokens.size:,}",
+        help=_PLAIN if impact == "informs" else _help({}),
+        cases=tuple(dict.fromkeys(missing.values())),
+        cause=f"no token {need}",
+        span=view.mention(*missing),
+        impact=impact,
+        need=need,
+    )
+
+
+_PLAIN = "right where the model was trained on them as text: compare with the template of its maker"
+
+
+def _help(meant: Mapping[str, str]) -> str:
+    """The cure; names the special tokens that misspelt markers were meant for."""
+    if meant:
+        hints = ", ".join(f"{token} for {marker}" for marker, token in meant.items())
+        return f"did you mean {hints}? else {_CURE}see where the template comes from"
+    return _CURE + "take the template of the model that the vocabulary belongs to, or convert the model again"

@@ -1,0 +1,109 @@
+"""TL607: the template prints a special token that the tokenizer does not have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jinja2 import nodes
+
+from templatelint.checks import _tokens
+from templatelint.model import Fault
+from templatelint.reading import shortened, turns
+from templatelint.syntax import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from templatelint.model import Impact
+    from templatelint.syntax import Syntax
+    from templatelint.view import View
+
+CASES = ("chat-turns",)
+
+_NAMED = ("eos_token", "bos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+_WORDS = ("None", "none", "null", "undefined")
+
+
+def check(view: View) -> Iterator[Fault]:
+    """Tell of each of the tokens that is printed without a question whether there is one."""
+    _tokens.read_tokens(view)
+    special = view.model.tokenizer.special_tokens
+    missing = [name for name in _NAMED if not special.get(name) and name in view.template.source]
+    if not missing:
+        return
+    syntax = view.syntax
+    printed = _printed(syntax)
+    for name in missing:
+        if name in printed:
+            yield _fault(view, syntax, name, printed[name])
+
+
+def _fault(view: View, syntax: Syntax, name: str, node: nodes.Name) -> Fault:
+    what, impact = _effect(view, name)
+    return Fault(
+        message=f"the template prints `{name}`, which the tokenizer does not define: {what}",
+        help=f"name the {name.removesuffix('_token').upper()} token in the model's files, or write "
+        f"`{{{{ {name} or '' }}}}` where it may be missing",
+        cases=view.ids("chat-turns"),
+        cause=name,
+        span=syntax.span(node),
+        impact=impact,
+    )
+
+
+def _effect(view: View, name: str) -> tuple[str, Impact]:
+    """What a prompt shows of it, and what that does."""
+    error = view.raised("chat-turns")
+    if error is not None and name in error.message:
+        return f"the render fails with {shortened(error.message)!r}", "breaks"
+    prompt = view.prompt("chat-turns")
+    anatomy = turns(prompt, view.case("chat-turns"))
+    if name == "eos_token" and anatomy is not None:
+        follows = (anatomy.assistant_to_user + anatomy.user_header).strip()
+        word = next((word for word in _WORDS if follows.startswith(word)), "")
+        if word:
+            return f"{word!r} stands where an answer ends", "breaks"
+        if not anatomy.assistant_to_user.strip():
+            return "nothing stands where an answer ends", "breaks"
+    word = next((word for word in _WORDS if prompt.lstrip().startswith(word)), "")
+    if name == "bos_token" and word:
+        return f"prompts begin with {word!r}", "breaks"
+    return "nothing stands there", "informs"
+
+
+def _printed(syntax: Syntax) -> dict[str, nodes.Name]:
+    """The names that are printed where nothing has asked whether they are there."""
+    found: dict[str, nodes.Name] = {}
+    asked = _asked(syntax)
+    for node in walk(syntax.root):
+        if isinstance(node, nodes.Output):
+            for name in _outputs(node):
+                if name.name in _NAMED and name.name not in asked:
+                    found.setdefault(name.name, name)
+    return found
+
+
+def _outputs(output: nodes.Output) -> Iterator[nodes.Name]:
+    """The names whose values are printed as they are, alone or joined to other text."""
+    pending: list[nodes.Node] = list(output.nodes)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, nodes.Name):
+            yield node
+        elif isinstance(node, (nodes.Add, nodes.Concat)):
+            pending += node.iter_child_nodes()
+        elif isinstance(node, nodes.CondExpr):
+            pending += [node.expr1, *([node.expr2] if node.expr2 is not None else [])]
+
+
+def _asked(syntax: Syntax) -> frozenset[str]:
+    """The names that a condition looks at, or that the template sets itself."""
+    found: set[str] = set()
+    for node in walk(syntax.root):
+        if isinstance(node, (nodes.If, nodes.CondExpr)):
+            found |= {name.name for name in walk(node.test) if isinstance(name, nodes.Name)}
+        elif isinstance(node, nodes.Assign):
+            found |= {name.name for name in walk(node.target) if isinstance(name, nodes.Name)}
+        elif isinstance(node, nodes.Or) and isinstance(node.left, nodes.Name):
+            found.add(node.left.name)
+    return frozenset(found)

@@ -1,0 +1,79 @@
+"""TL606: what the template writes where an answer ends does not end one on the engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from templatelint import call_syntax
+from templatelint.checks import _tokens
+from templatelint.checks._markers import TURNS
+from templatelint.engines import tokenizing
+from templatelint.model import Fault
+from templatelint.reading import MARKER, turns
+from templatelint.view import NoText
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from templatelint.model import Token, Vocabulary
+    from templatelint.view import View
+
+CASES = ("chat-turns", *call_syntax.FIRST)
+CALL_CASES = call_syntax.CASES
+
+_OPENERS = frozenset(opener for opener, _ in TURNS)
+# What ends a turn that calls a tool, and no other.
+_CALL_ENDS = ("<|call|>", "<|eom_id|>", "<|calls|>")
+_LONGEST = 64  # characters of a token that ends a turn
+
+
+def check(view: View) -> Iterator[Fault]:
+    """Judge what follows an assistant's text, then what follows its calls."""
+    tokens = _tokens.vocabulary(view)
+    anatomy = turns(view.prompt("chat-turns"), view.case("chat-turns"))
+    if anatomy is not None:
+        follows = (anatomy.assistant_to_user + anatomy.user_header).lstrip()
+        yield from _judged(view, tokens, _terminator(follows, tokens), "chat-turns", "an answer", "chat")
+    syntax = call_syntax.of(view)
+    for end in _CALL_ENDS:
+        if end in syntax.calls:
+            yield from _judged(view, tokens, tokens.token(end), syntax.case, "a turn that calls a tool", "tools")
+
+
+def _terminator(follows: str, tokens: Vocabulary) -> Token | None:
+    """The token that a text begins with; None where it is none, or one that opens the next turn."""
+    marker = MARKER.match(follows)
+    if marker is None:
+        special = {token.text: token for token in tokens.special() if len(token.text) <= _LONGEST}
+        ends = (follows[:size] for size in range(min(_LONGEST, len(follows)), 1, -1))
+        return next((special[end] for end in ends if end in special), None)
+    return None if marker[0] in _OPENERS else tokens.token(marker[0])
+
+
+def _judged(  # noqa: PLR0913, PLR0917 (one thing, said of two places)
+    view: View, tokens: Vocabulary, token: Token | None, case_id: str, what: str, need: str
+) -> Iterator[Fault]:
+    if token is None:
+        return
+    stops = tokenizing.ends(view.engine, view.model, tokens, token)
+    if stops is None:
+        raise NoText(case_id, "the model's files do not say what ends generation")
+    if not stops:
+        named = view.model.tokenizer.stop_tokens
+        known = f"generation ends at {_tokens.listed(named)}" if named else "the files name no token that does"
+        yield Fault(
+            message=f"{token.text!r} (id {token.id:,}) stands where {what} ends, and does not end generation: {known}",
+            help=_help(view, token),
+            cases=view.ids(case_id),
+            cause=f"no stop {need} {token.text}",
+            span=view.mention(token.text, "eos_token", "messages"),
+            need=need,
+        )
+
+
+def _help(view: View, token: Token) -> str:
+    if tokenizing.of_gguf(view.model.tokenizer):
+        return (
+            f"set tokenizer.ggml.eot_token_id (or eos_token_id) to {token.id}, or end turns with the file's own token"
+        )
+    return f"add {token.id} to eos_token_id in generation_config.json, which may be a list"
