@@ -72,9 +72,10 @@ class Session:
         Args:
             vetting: files are judged as a whole.
         """
+        from templatelint.cli.progress import fetching
         from templatelint.sources.reach import Reach
 
-        return Reach(offline=self.offline, vetting=vetting)
+        return Reach(offline=self.offline, vetting=vetting, progress=fetching(quiet=self.quiet))
 
     @property
     def terminal(self) -> bool:

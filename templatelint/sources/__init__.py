@@ -73,9 +73,10 @@ def public(ref: str) -> str:
     from templatelint.sources.web_address import shown
 
     path, mark, name = ref.rpartition("#") if "#" in ref else (ref, "", "")
-    server = scheme[1].lower() == "server"
-    address = shown(path[scheme.end() :] if server else path)
-    return f"{scheme[0] if server else ''}{address}{mark}{name}"
+    if scheme[1].lower() != "server":
+        return f"{shown(path)}{mark}{name}"
+    address = path[scheme.end() :]
+    return f"{scheme[0]}{shown(address if '://' in address else f'http://{address}')}{mark}{name}"
 
 
 def _split(ref: str) -> tuple[str, str | None]:

@@ -225,11 +225,15 @@ def open_ranged(
         url: `http` or `https`; `user:password@` in it is sent to that host as basic authorisation.
         name: what messages call the file; never the URL.
         headers: sent to the scheme, host and port of `url` alone, not to where it redirects.
-        progress: told how many bytes have come in all, as they come.
+        progress: told how many bytes have come in all, as they come, and 0 when it is over.
         patience: how long to wait.
 
     Raises:
         Refused: nothing there, not permitted, no ranges in a file too large to take whole, no connection.
     """
-    with Web(url, name=name, headers=headers, patience=patience) as web:
-        yield RangedFile(web, progress)
+    try:
+        with Web(url, name=name, headers=headers, patience=patience) as web:
+            yield RangedFile(web, progress)
+    finally:
+        if progress is not None:
+            progress(0)

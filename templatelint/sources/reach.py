@@ -16,7 +16,7 @@ class Reach:
     Attributes:
         offline: nothing is fetched, not even what a cache could only confirm.
         vetting: the vocabulary, the tensors and the model's other templates are read too.
-        progress: told how many bytes of a remote file have come, as they come.
+        progress: told how many bytes of a remote file have come, as they come, and 0 when no more will.
         connect: seconds that the Hub may take until it is reached.
     """
 

@@ -12,7 +12,7 @@ _PORTS = {"http": 80, "https": 443}
 _SHOWN = re.compile(r"(?i)(https?):/*([^/?#]*)([^?#]*)(\?[^#]*)?")
 _AUTHORITY = re.compile(r"([\w.~%-]+|\[[\da-fA-F:.%\w]+\])(:\d*)?")
 _CONTROL = re.compile(r"[\x00-\x20\x7f-\xa0]")
-_HARMLESS = ("", "?", "?download=true", "?raw=true")
+_HARMLESS = re.compile(r"|\?(?:download=true|raw=true|model=[\w.:/@+%-]{0,200})?")
 
 
 class Address(NamedTuple):
@@ -67,7 +67,7 @@ def shown(url: str) -> str:
     place = authority.rpartition("@")[2]
     if not _AUTHORITY.fullmatch(place):  # a password with a slash in it ends up here
         return f"{scheme.lower()}://…"
-    return _CONTROL.sub("�", f"{scheme.lower()}://{place}{path}{query if query in _HARMLESS else '?…'}")
+    return _CONTROL.sub("�", f"{scheme.lower()}://{place}{path}{query if _HARMLESS.fullmatch(query) else '?…'}")
 
 
 def _no_address(url: str) -> Refused:

@@ -1,0 +1,82 @@
+"""A running server → Model: the template in force, as far as it tells, and how it was started."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlsplit
+
+from templatelint.errors import TemplatelintError, clip
+from templatelint.sources.endpoint.routes import Routes, Told
+from templatelint.sources.web import Patience, Web
+from templatelint.sources.web_address import address, shown
+
+if TYPE_CHECKING:
+    from templatelint.model import Model
+    from templatelint.sources.reach import Reach
+
+KEY = "TEMPLATELINT_API_KEY"
+
+_PATIENCE = Patience(connect=5.0, read=20.0, whole=60.0)
+# Asked in this order: a route of an earlier one tells it apart from those behind it.
+_KINDS = ("llama_server", "ollama_server", "vllm", "sglang")
+_FORM = "give server:http://HOST:PORT, and ?model=ID behind it where it serves several models"
+
+
+def resolve(ref: str, reach: Reach) -> Model:
+    """The model that a server serves.
+
+    Args:
+        ref: `server:http://host:port[?model=ID]`. The environment variable `TEMPLATELINT_API_KEY` is sent to it.
+        reach: offline, only a server on this machine is asked; vetting asks it for its tools too.
+
+    Raises:
+        TemplatelintError: no server, none that is known, no such model, or one whose template it does not tell.
+    """
+    url, model_id = _parse(ref.partition(":")[2])
+    base = address(url)
+    name = f"server:{shown(url)}"
+    if reach.offline and not base.loopback:
+        raise TemplatelintError(
+            f"{name} is not asked: --offline", help="with it, only servers on this machine (127.0.0.1, localhost) are"
+        )
+    key = os.environ.get(KEY, "").strip()
+    headers = {"authorization": f"Bearer {key}"} if key and not base.login else {}
+    with Web(url, name=name, headers=headers, stay=True, patience=_PATIENCE) as web:
+        routes = Routes(web, base, KEY, keyed=bool(key))
+        told = _ask(routes, model_id, reach)
+    # the answers that a template came in are no file of the user's
+    return replace(told.model(f"{name}{f'?model={model_id}' if model_id else ''}"), local=False)
+
+
+def _parse(text: str) -> tuple[str, str]:
+    """The address of a server without `/v1`, and the id of a model; empty where none is named."""
+    url = text if "://" in text else f"http://{text.removeprefix('//')}"
+    try:
+        parts = urlsplit(url)
+        query = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query), max_num_fields=4)
+    except ValueError as error:
+        raise TemplatelintError(f"server:{shown(url)} names no server", help=_FORM) from error
+    if any(key != "model" for key, _ in query) or len(query) > 1:
+        raise TemplatelintError(f"server:{shown(url)}: of a query, only ?model=ID is known", help=_FORM)
+    path = parts.path.rstrip("/").removesuffix("/v1")
+    model_id = query[0][1] if query else ""
+    if not model_id.isprintable():
+        raise TemplatelintError(f"server:{shown(url)}: no model is called {clip(ascii(model_id))}", help=_FORM)
+    return parts._replace(path=path, query="", fragment="").geturl(), model_id
+
+
+def _ask(routes: Routes, model_id: str, reach: Reach) -> Told:
+    for kind in _KINDS:
+        source = import_module(f"{__name__}.{kind}")
+        told = source.ask(routes, model_id, reach)
+        if isinstance(told, Told):
+            return told
+    listed = routes.get("/v1/models")
+    what = "is no server of models that is known" if listed is None else "does not tell its template"
+    raise TemplatelintError(
+        f"{routes.name} {what}: neither llama-server nor Ollama, vLLM or SGLang",
+        help="name the file or the repository of its model instead",
+    )

@@ -1,0 +1,168 @@
+"""Routes of a server → the JSON they answer with, bounded; and what comes of it: a Model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from templatelint.errors import TemplatelintError, clip
+from templatelint.model import Launch, Model, Origin, Template, Tokenizer
+from templatelint.nearest import nearest
+from templatelint.sources import opening
+from templatelint.sources.web_refusals import Refused
+from templatelint.texts import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from templatelint.sources.web import Answer, Web
+    from templatelint.sources.web_address import Address
+
+_MAX_ANSWER = 16 << 20  # bytes
+_OK, _NO_LOGIN, _NO_ACCESS, _NOT_READY = 200, 401, 403, 503
+_MANY = 8  # models that a message lists
+_LONG = 300  # characters of a setting that is kept
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a server tells.
+
+    Attributes:
+        templates: name → text.
+        notes: what the user should know about it.
+    """
+
+    templates: Mapping[str, str]
+    launch: Launch
+    tokenizer: Tokenizer
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def model(self, ref: str) -> Model:
+        """The model behind the server.
+
+        Raises:
+            TemplatelintError: a template is larger than any real one.
+        """
+        templates = []
+        for name, source in self.templates.items():
+            size = len(source.encode("utf-8", "surrogatepass"))
+            if size > opening.MAX_TEMPLATE:
+                raise opening.too_large(
+                    f'{ref}: the template "{shown(name)}"', size, opening.MAX_TEMPLATE, "a template"
+                )
+            templates.append(Template(name, source, Origin(ref, source, locatable=False)))
+        return Model(
+            ref, "server", tuple(templates), self.tokenizer, self.metadata, notes=self.notes, launch=self.launch
+        )
+
+
+class Routes:
+    """A server that is asked one route after the other.
+
+    Attributes:
+        name: what messages call it.
+        base: its address.
+    """
+
+    def __init__(self, web: Web, base: Address, variable: str, *, keyed: bool) -> None:
+        self.name = web.name
+        self.base = base
+        self._web = web
+        self._variable = variable
+        self._keyed = keyed
+
+    def get(self, path: str) -> Any:
+        """The JSON value that a route answers with; None where there is no such route.
+
+        Raises:
+            TemplatelintError: no connection, no access, not ready, or an answer beyond all bounds.
+        """
+        status, value = self.ask(path)
+        return value if status == _OK else None
+
+    def ask(self, path: str, body: Any = None) -> tuple[int, Any]:
+        """Status and JSON value of the answer to a GET, or to a POST of a body; the value is None where it is none."""
+        raw = None if body is None else json.dumps(body).encode()
+        with self._web.ask(url=self.base.url.rstrip("/") + path, body=raw) as answer:
+            if answer.status in (_NO_LOGIN, _NO_ACCESS):
+                raise self._no_access(answer)
+            content = self._content(answer)
+        value = _value(content)
+        if answer.status == _NOT_READY:
+            raise Refused(f"{self.name} is not ready{_reason(value)}", help="try again when its model is loaded")
+        return answer.status, value
+
+    def _content(self, answer: Answer) -> bytes:
+        content = None if answer.encoded else answer.up_to(_MAX_ANSWER)
+        if content is None:
+            raise Refused(f"{self.name} answers with more than {_MAX_ANSWER:,} bytes, or encoded", help=None)
+        return content
+
+    def _no_access(self, answer: Answer) -> Refused:
+        refused = self._web.refusal(answer)
+        cure = f"{self._variable} is not accepted" if self._keyed else f"set {self._variable} to its key"
+        return Refused(refused.message, help=cure, status=refused.status, headers=refused.headers)
+
+    def pick(self, wanted: str, known: Sequence[str]) -> str:
+        """The id of the model that is meant: the named one, or the only one.
+
+        Raises:
+            TemplatelintError: none, several and none named, or no such one.
+        """
+        if wanted in known:
+            return wanted
+        listed = ", ".join(shown(each) for each in known[:_MANY]) + (", …" if len(known) > _MANY else "")
+        if not known:
+            raise TemplatelintError(f"{self.name} serves no model")
+        if wanted:
+            close = nearest(wanted, known)
+            cure = f"did you mean ?model={shown(close)}?" if close else f"it has {listed}"
+            raise TemplatelintError(f'{self.name} has no model "{clip(shown(wanted))}"', help=cure)
+        if len(known) > 1:
+            raise TemplatelintError(
+                f"{self.name} serves {len(known)} models", help=f"name one: {self.name}?model=ID ({listed})"
+            )
+        return known[0]
+
+    def silent(self, why: str, cure: str) -> TemplatelintError:
+        """The error for a server that does not tell the template that is in force."""
+        return TemplatelintError(f"{self.name} {why}", help=cure)
+
+
+def table(value: Any) -> Mapping[str, Any]:
+    """A JSON object; an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def text(value: Any) -> str:
+    """A JSON string; empty for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def rows(value: Any, key: str) -> list[Mapping[str, Any]]:
+    """The objects in a list that is a member of an object."""
+    found = table(value).get(key)
+    return [row for row in found if isinstance(row, Mapping)] if isinstance(found, list) else []
+
+
+def kept(values: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    """Of an answer those members that matter, and that are small."""
+    found = {key: values[key] for key in keys if values.get(key) is not None}
+    return {key: value for key, value in found.items() if len(str(value)) <= _LONG or isinstance(value, list)}
+
+
+def _value(content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _reason(value: Any) -> str:
+    error = table(value).get("error")
+    message = text(table(error).get("message")) or text(error)
+    return f": {shown(message[:1].lower() + message[1:])}" if message else ""
