@@ -1,0 +1,181 @@
+"""Seeds → cases → outcomes by the thousand, in worker processes; a report: counts, the slowest, each fault's number."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import random
+import shutil
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any
+
+from fuzz import makers, running
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from multiprocessing.connection import Connection
+
+_SLOWEST = 10
+_SHOWN = 40  # faults told
+_RECYCLED = 400  # cases after which a worker is replaced: memory that its caches hold is given back
+_COMMANDS = 5  # of a case, at most
+_GRACE = 30.0  # seconds beyond its alarm after which a worker that does not come back is ended
+
+
+def case_of(seed: int, index: int) -> Any:
+    """The case of that number: the same in every run."""
+    return makers.make(random.Random(f"{seed}:{index}"))  # noqa: S311 (repeatable is what it has to be)
+
+
+def runs_of(seed: int, index: int, folder: Path, seconds: float) -> list[running.Ran]:
+    """What its command lines gave."""
+    return list(running.run(case_of(seed, index), folder / str(index), seconds))
+
+
+def _work(pipe: Connection, seed: int, folder: Path, seconds: float) -> None:
+    _isolate(folder)
+    while True:
+        pipe.send(runs_of(seed, pipe.recv(), folder, seconds))
+
+
+def _isolate(folder: Path) -> None:
+    """Nothing is fetched, and nothing of the user's is read."""
+    os.environ |= {"HF_HOME": str(folder / "hf"), "HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "1"}
+    os.environ |= {"OLLAMA_MODELS": str(folder / "none"), "HOME": str(folder), "TEMPLATELINT_TRACEBACK": "1"}
+
+
+def fuzz(seed: int, indexes: Sequence[int], seconds: float, jobs: int) -> list[tuple[int, running.Ran]]:
+    """Run the cases of those numbers."""
+    folder = Path(mkdtemp(prefix="templatelint-fuzz-"))
+    try:
+        pool = _Pool(seed, folder, seconds)
+        pool.run(indexes, jobs)
+        return pool.found
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Pool:
+    """Processes that each run one case at a time; one that dies or hangs is replaced, and its case is told."""
+
+    def __init__(self, seed: int, folder: Path, seconds: float) -> None:
+        self.found: list[tuple[int, running.Ran]] = []
+        self._seed, self._folder, self._seconds = seed, folder, seconds
+        self._busy: dict[Any, _Worker] = {}
+
+    def run(self, indexes: Sequence[int], jobs: int) -> None:
+        waiting = list(reversed(indexes))
+        while waiting or self._busy:
+            while waiting and len(self._busy) < jobs:
+                self._give(self._start(), waiting.pop())
+            for pipe in wait(list(self._busy), timeout=1.0):
+                worker = self._busy.pop(pipe)
+                if self._taken(worker) and worker.cases < _RECYCLED and waiting:
+                    self._give(worker, waiting.pop())
+                else:
+                    worker.end()
+            for pipe, worker in list(self._busy.items()):
+                if time.monotonic() - worker.since > _COMMANDS * self._seconds + _GRACE:
+                    del self._busy[pipe]
+                    worker.end()
+                    self._tell(worker.index, "hangs", "hangs where no signal reaches it")
+            if sys.stderr.isatty():
+                print(f"\r{len(indexes) - len(waiting):,} of {len(indexes):,} ", end="", file=sys.stderr)
+
+    def _start(self) -> _Worker:
+        context = multiprocessing.get_context("fork")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_work, args=(theirs, self._seed, self._folder, self._seconds))
+        process.start()
+        theirs.close()
+        return _Worker(process, ours)
+
+    def _give(self, worker: _Worker, index: int) -> None:
+        worker.pipe.send(index)
+        worker.index, worker.since, worker.cases = index, time.monotonic(), worker.cases + 1
+        self._busy[worker.pipe] = worker
+
+    def _taken(self, worker: _Worker) -> bool:
+        try:
+            runs = worker.pipe.recv()
+        except (EOFError, ConnectionError):
+            worker.process.join()
+            self._tell(worker.index, "died", f"the process died ({worker.process.exitcode})")
+            return False
+        self.found += [(worker.index, run) for run in runs]
+        for run in runs:
+            if run.wrong:  # a long run tells at once
+                print(f"case {worker.index}: {run.wrong} ({' '.join(run.command)})", file=sys.stderr, flush=True)
+        return True
+
+    def _tell(self, index: int, outcome: str, wrong: str) -> None:
+        self.found.append((index, running.Ran("?", (), outcome, wrong, self._seconds)))
+
+
+@dataclass
+class _Worker:
+    """A process, and what it is at."""
+
+    process: multiprocessing.process.BaseProcess
+    pipe: Connection
+    index: int = 0
+    since: float = 0.0
+    cases: int = 0
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run, report, and give 1 where anything is wrong."""
+    parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
+    parser.add_argument("--count", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--seconds", type=float, default=10.0, help="what a command may take")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--write", type=Path, metavar="FOLDER", help="write the files of case FIRST and stop")
+    options = parser.parse_args(arguments)
+    if options.write is not None:
+        case = case_of(options.seed, options.first)
+        running.write(case, options.write)
+        for command in case.commands:
+            print("templatelint", *command)
+        return 0
+    begun = time.monotonic()
+    indexes = range(options.first, options.first + options.count)
+    found = fuzz(options.seed, indexes, options.seconds, options.jobs)
+    print(report(found, options.count, options.seed, time.monotonic() - begun))
+    return int(any(run.wrong for _, run in found))
+
+
+def report(found: Sequence[tuple[int, running.Ran]], count: int, seed: int, seconds: float) -> str:
+    """The tables, in Markdown."""
+    lines = [f"{count:,} inputs (seed {seed}), {len(found):,} command lines, {seconds:,.0f} s", ""]
+    outcomes = sorted({run.outcome for _, run in found})
+    table = Counter((run.kind, run.outcome) for _, run in found)
+    lines += ["| input | " + " | ".join(outcomes) + " |", "|---" * (len(outcomes) + 1) + "|"]
+    for kind in sorted({run.kind for _, run in found}):
+        lines.append(f"| {kind} | " + " | ".join(f"{table[kind, outcome]:,}" for outcome in outcomes) + " |")
+    commands = Counter((run.command[0] if run.command else "?", run.outcome) for _, run in found)
+    lines += ["", "| command | " + " | ".join(outcomes) + " |", "|---" * (len(outcomes) + 1) + "|"]
+    for command in sorted({name for name, _ in commands}):
+        lines.append(f"| {command} | " + " | ".join(f"{commands[command, outcome]:,}" for outcome in outcomes) + " |")
+    lines += ["", "Slowest:"]
+    slowest = sorted(found, key=lambda row: -row[1].seconds)[:_SLOWEST]
+    lines += [f"- {run.seconds:.1f} s: case {index}, {' '.join(run.command)}" for index, run in slowest]
+    wrong = [(index, run) for index, run in found if run.wrong]
+    lines += ["", f"Faults: {len(wrong)}"]
+    for index, run in wrong[:_SHOWN]:
+        lines.append(f"- case {index}: {run.wrong} ({run.kind}; {' '.join(run.command)})")
+        lines += [f"      {line}" for line in run.told.splitlines()[-12:]]
+    return "\n".join(lines)
