@@ -132,6 +132,7 @@ class Deployed:
         parsers: engine and the tool-call parser that it is launched with.
         flags: what gives it the same tokens where it is read alone.
         informs: the two may differ, as a model that was trained further may from the one that it was made of.
+        relaunched: it is launched with the parsers that fit it, rather than with those that fit the model.
     """
 
     model: Model
@@ -141,6 +142,7 @@ class Deployed:
     parsers: tuple[tuple[str, str], ...] = ()
     flags: tuple[str, ...] = ()
     informs: bool = False
+    relaunched: bool = False
 
 
 def drift(deployed: Deployed, known: Sequence[Finding] = ()) -> tuple[tuple[Finding, ...], tuple[NotRun, ...]]:
@@ -162,9 +164,8 @@ def drift(deployed: Deployed, known: Sequence[Finding] = ()) -> tuple[tuple[Find
     judged = frozenset(needs or ()) | frozenset(outcomes.JUDGED)
     own, replaced = (diff.Known(one.ref, outcomes.observed(one, running, judged)) for one in (model, base))
     names = [engine.name for engine in running]
-    comparison = diff.compare(
-        replaced, own, [(name, name) for name in names], judged, diff.Launches(dict(deployed.parsers))
-    )
+    launches = diff.Launches(dict(deployed.parsers), relaunched=deployed.relaunched)
+    comparison = diff.compare(replaced, own, [(name, name) for name in names], judged, launches)
     if comparison.blind:
         return (), tuple(NotRun(DRIFT, ref, f"{row.ref}: {row.why}") for row in comparison.blind)
     on = frozenset(needs) if needs is not None else ALWAYS_ON | _TOOLS

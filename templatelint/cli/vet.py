@@ -116,12 +116,16 @@ def command(session: Session, ref: str, **values: Any) -> int:
         return NO_ANSWER
     (_, model), *_ = read.models
     against, options = _placed(session, model, options, flags)
+    replay: tuple[str, ...] = ()
     if against is not None:
-        model = _served_with(model, against)
+        from templatelint import overrides
+
+        deployed = _deployed(model, against, read)
+        replay, model = overrides.replay(model, deployed), deployed
         read = replace(read, models=((ref, model),))
     if model.launch is not None and not options.engines:  # it runs on one engine, whatever others would do
         options = replace(options, engines=(model.launch.engine,))
-    beside = vet.Beside(against, flags.lock, flags.upstream, session.offline)
+    beside = vet.Beside(against, replay, flags.lock, flags.upstream, session.offline)
     vetted = vet.vet(model, options, beside)
     report = _accepted(session, vetted, read, options)
     for gap in report.not_run:
@@ -160,8 +164,12 @@ def _placed(session: Session, model: Model, options: Options, flags: _Flags) -> 
     return base, options
 
 
-def _served_with(model: Model, against: Model) -> Model:
-    """The file with the tokenizer of the model that it is served with."""
+def _deployed(model: Model, against: Model, read: Read) -> Model:
+    """The file with the tokens of the model that it is served with, but for those that the user set."""
+    from templatelint import overrides
+
+    if model.tokenizer.assumed:
+        return overrides.as_deployed(model, against, read.given)
     return replace(model, tokenizer=against.tokenizer)
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _BASIC = "chat-basic"
 _READS_NONE = "unsupported"
 _ALL = "*"
+_AUTO = "auto"
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,15 @@ class Beside:
     """What a model is judged by besides its own files.
 
     Attributes:
-        against: the model whose tokenizer an override file is served with; its facts are in the model already.
+        against: the model whose template an override file replaces; its tokens are in the model already.
+        replay: flags with which the file has these tokens where it is read alone.
         lock: the lock file that has to hold; None for none.
         upstream: what the model's template is held against: a reference, `auto` or `none`.
         offline: nothing may be fetched.
     """
 
     against: Model | None = None
+    replay: tuple[str, ...] = ()
     lock: Path | None = None
     upstream: str = "auto"
     offline: bool = False
@@ -49,7 +52,7 @@ class Vetted:
     Attributes:
         report: what was found, and what was not run.
         verdicts: one a need and engine: needs that are on first, then those told for information.
-        launches: engine → how it is started.
+        launches: engine → how it is started, of those on which something works that was asked for.
         cures: commands that may mend what is broken, with what each does.
     """
 
@@ -74,6 +77,8 @@ def vet(model: Model, options: lint.Options, beside: Beside = Beside()) -> Vette
     report = judged.report
     for found, gaps in _further(model, known, beside, options, report.findings):
         report = replace(report, findings=(*report.findings, *found), not_run=(*report.not_run, *gaps))
+    if beside.replay:
+        report = replace(report, findings=tuple(replace(found, replay=beside.replay) for found in report.findings))
     ground = Ground(
         engines=[engine.name for engine in running],
         findings=report.findings,
@@ -85,7 +90,15 @@ def vet(model: Model, options: lint.Options, beside: Beside = Beside()) -> Vette
         thinks=any(syntax.reasoning is not None for syntax in known.syntax.values()),
     )
     told = verdicts(ground)
-    return Vetted(model, report, told, launches(known, beside.against), tuple(cures(model, report.findings, told)))
+    lines = launches(known, beside.against)
+    serving = {one.engine for one in told if one.asked and one.serves}
+    return Vetted(
+        model,
+        report,
+        told,
+        {engine: lines[engine] for engine in lines if engine in serving},
+        tuple(cures(model, report.findings, told)),
+    )
 
 
 def _further(
@@ -100,11 +113,26 @@ def _further(
         from templatelint import pin
 
         yield pin.check(model, beside.lock)
-    if beside.upstream != "none":
+    if beside.upstream == _AUTO and beside.against is not None:
+        yield _overriding(model, beside.against, options, found)
+    elif beside.upstream != "none":
         from templatelint import provenance
         from templatelint.sources.reach import Reach
 
         yield provenance.upstream(model, beside.upstream, Reach(offline=beside.offline), options, found)
+
+
+def _overriding(
+    model: Model, against: Model, options: lint.Options, found: Sequence[Finding]
+) -> tuple[Sequence[Finding], Sequence[NotRun]]:
+    """What works with the template that the file replaces, and no longer with it."""
+    from templatelint import overrides
+    from templatelint.suppress.scope import DRIFT
+
+    if not model.templates or not against.templates or DRIFT not in lint.chosen(options):
+        return (), ()
+    asked = (options.engines, options.needs, options.parsers)
+    return overrides.drift(overrides.Deployed(model, against, *asked, relaunched=True), found)
 
 
 def _bypassing(model: Model, running: Sequence[Engine]) -> Mapping[str, RenderError]:
