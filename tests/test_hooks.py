@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -65,6 +66,14 @@ BAD = "{% for message in messages %}{{ message.content }"
         ("templatelint-gguf", "models/model-00001-of-00002.gguf", True),
         ("templatelint-gguf", "model.gguf.part", False),
         ("templatelint-gguf", "gguf/readme.md", False),
+        ("templatelint-pin", "templatelint.lock", True),
+        ("templatelint-pin", "ops/templatelint.lock", True),
+        # whatever the lock pins, its file has one of these endings
+        ("templatelint-pin", "ops/qwen.jinja", True),
+        ("templatelint-pin", "models/model.gguf", True),
+        ("templatelint-pin", "model/tokenizer_config.json", True),
+        ("templatelint-pin", "uv.lock", False),
+        ("templatelint-pin", "templatelint.toml", False),
     ],
 )
 def test_which_files_a_hook_takes(hook: str, path: str, matches: bool) -> None:
@@ -73,7 +82,7 @@ def test_which_files_a_hook_takes(hook: str, path: str, matches: bool) -> None:
 
 
 def test_the_hooks_are_ours() -> None:
-    assert list(HOOKS) == ["templatelint", "templatelint-gguf"]
+    assert list(HOOKS) == ["templatelint", "templatelint-gguf", "templatelint-pin"]
     assert {hook["entry"].split()[0] for hook in HOOKS.values()} == {"templatelint"}
 
 
@@ -217,3 +226,22 @@ def test_a_broken_gguf_fails_and_a_pointer_to_one_is_let_alone(project: Project)
     assert "exit code: 2" in ran.stdout
     assert re.search(r"^error: .*broken\.gguf", ran.stdout, re.MULTILINE)
     assert "pointer.gguf" not in ran.stdout
+
+
+def test_a_template_that_is_not_the_pinned_one_fails(project: Project) -> None:
+    pinned = project.write("pinned/chat_template.jinja", GOOD)
+    digest = hashlib.sha256(GOOD.encode()).hexdigest()
+    entry = f'ref = "{pinned}"\nname = "default"\nsource = "file"\nsha256 = "{digest}"\n'
+    # nobody waits for a server that is not there
+    server = f'ref = "server:http://127.0.0.1:9"\nname = "default"\nsource = "server"\nsha256 = "{digest}"\n'
+    lock = project.write("templatelint.lock", f"version = 1\n\n[[template]]\n{entry}\n[[template]]\n{server}")
+    try:
+        ran = project.pre_commit("templatelint-pin", lock, pinned, verbose=True)
+        assert ran.returncode == 0, ran.stdout
+        assert all(line.startswith("- ") for line in ran.stdout.splitlines()[1:])
+        project.write(pinned, GOOD.replace("<|im_end|>", ""))
+        ran = project.pre_commit("templatelint-pin", pinned)
+        assert ran.returncode == 1
+        assert re.search(r"^error\[TL704\] pin-broken: not the template that", ran.stdout, re.MULTILINE)
+    finally:
+        (project.folder / "templatelint.lock").unlink()
