@@ -41,8 +41,10 @@ def runs_of(seed: int, index: int, folder: Path, seconds: float) -> list[running
 
 def _work(pipe: Connection, seed: int, folder: Path, seconds: float) -> None:
     _isolate(folder)
-    while True:
-        pipe.send(runs_of(seed, pipe.recv(), folder, seconds))
+    parent = os.getppid()
+    while os.getppid() == parent:  # the pipe's other end is open in our siblings too, and says nothing of its death
+        if pipe.poll(1.0):
+            pipe.send(runs_of(seed, pipe.recv(), folder, seconds))
 
 
 def _isolate(folder: Path) -> None:
@@ -51,12 +53,14 @@ def _isolate(folder: Path) -> None:
     os.environ |= {"OLLAMA_MODELS": str(folder / "none"), "HOME": str(folder), "TEMPLATELINT_TRACEBACK": "1"}
 
 
-def fuzz(seed: int, indexes: Sequence[int], seconds: float, jobs: int) -> list[tuple[int, running.Ran]]:
-    """Run the cases of those numbers."""
+def fuzz(
+    seed: int, indexes: Sequence[int], seconds: float, jobs: int, deadline: float | None = None
+) -> list[tuple[int, running.Ran]]:
+    """Run the cases of those numbers; after the deadline (of the monotonic clock) none is begun."""
     folder = Path(mkdtemp(prefix="templatelint-fuzz-"))
     try:
         pool = _Pool(seed, folder, seconds)
-        pool.run(indexes, jobs)
+        pool.run(indexes, jobs, deadline)
         return pool.found
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -70,9 +74,11 @@ class _Pool:
         self._seed, self._folder, self._seconds = seed, folder, seconds
         self._busy: dict[Any, _Worker] = {}
 
-    def run(self, indexes: Sequence[int], jobs: int) -> None:
+    def run(self, indexes: Sequence[int], jobs: int, deadline: float | None) -> None:
         waiting = list(reversed(indexes))
         while waiting or self._busy:
+            if deadline is not None and time.monotonic() > deadline:
+                waiting.clear()
             while waiting and len(self._busy) < jobs:
                 self._give(self._start(), waiting.pop())
             for pipe in wait(list(self._busy), timeout=1.0):
@@ -142,6 +148,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--seconds", type=float, default=10.0, help="what a command may take")
+    parser.add_argument("--minutes", type=float, help="begin no further case after that time")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--write", type=Path, metavar="FOLDER", help="write the files of case FIRST and stop")
     options = parser.parse_args(arguments)
@@ -153,13 +160,15 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     begun = time.monotonic()
     indexes = range(options.first, options.first + options.count)
-    found = fuzz(options.seed, indexes, options.seconds, options.jobs)
-    print(report(found, options.count, options.seed, time.monotonic() - begun))
+    deadline = None if options.minutes is None else begun + 60 * options.minutes
+    found = fuzz(options.seed, indexes, options.seconds, options.jobs, deadline)
+    print(report(found, options.seed, time.monotonic() - begun))
     return int(any(run.wrong for _, run in found))
 
 
-def report(found: Sequence[tuple[int, running.Ran]], count: int, seed: int, seconds: float) -> str:
+def report(found: Sequence[tuple[int, running.Ran]], seed: int, seconds: float) -> str:
     """The tables, in Markdown."""
+    count = len({index for index, _ in found})
     lines = [f"{count:,} inputs (seed {seed}), {len(found):,} command lines, {seconds:,.0f} s", ""]
     outcomes = sorted({run.outcome for _, run in found})
     table = Counter((run.kind, run.outcome) for _, run in found)
