@@ -55,7 +55,7 @@ def _judged(  # noqa: PLR0913, PLR0917 (one thing, said of two places)
 ) -> Iterator[Fault]:
     if token is None:
         return
-    stops = tokenizing.ends(view.engine, view.model, tokens, token)
+    stops = tokenizing.ends(view.engine, view.model.tokenizer, tokens, token)
     if stops is None:
         raise NoText(case_id, "the model's files do not say what ends generation")
     if not stops:

@@ -19,7 +19,7 @@ from templatelint.engines.llamacpp import facts
 from templatelint.engines.llamacpp.loaded import Ends
 
 if TYPE_CHECKING:
-    from templatelint.model import Model, Token, Tokenizer, TokenType, Vocabulary
+    from templatelint.model import Token, Tokenizer, TokenType, Vocabulary
 
 _LLAMA_SERVER = frozenset({"llama.cpp", "ollama"})
 _LLAMA = _LLAMA_SERVER | {"llama-cpp-python"}
@@ -59,13 +59,13 @@ def finds(engine: str, token: Token) -> bool | None:
     return token.type in _FOUND or token.text in _RETYPED or token.text in facts.load().vocabulary.ends
 
 
-def ends(engine: str, model: Model, vocabulary: Vocabulary, token: Token) -> bool | None:
-    """Whether an answer ends where the model writes that token; None where the files do not tell.
+def ends(engine: str, tokenizer: Tokenizer, vocabulary: Vocabulary, token: Token) -> bool | None:
+    """Whether an answer ends where a model writes that token; None where the files do not tell.
 
     A GGUF names no more ends to other engines than to llama.cpp, which finds some by their text: what does not end an
     answer there, does not elsewhere.
     """
-    name, tokenizer = _family(engine), model.tokenizer
+    name = _family(engine)
     if name in _LLAMA:
         return _ends_llama(tokenizer, vocabulary, token)
     if name not in _STOPPING:
@@ -73,7 +73,7 @@ def ends(engine: str, model: Model, vocabulary: Vocabulary, token: Token) -> boo
     if of_gguf(tokenizer):
         return token.text in _SGLANG_ENDS or _ends_llama(tokenizer, vocabulary, token)
     named = _ids(tokenizer.generation_config.get("eos_token_id"))
-    configured = _ids(model.metadata.get("eos_token_id"))
+    configured = _ids(tokenizer.facts.get("config.eos_token_id"))
     if not named and not configured:
         return None
     if name == "sglang":

@@ -21,8 +21,6 @@ _LEGACY = "chat_template.json"
 # With one of these a folder is what transformers loads, whatever GGUFs stand beside it.
 _TOKENIZER_FILES = (_JINJA, _ADDITIONAL, _CONFIG, _PROCESSOR, _LEGACY, "tokenizer.json", "tokenizer.model")
 _MODEL_FILES = ("config.json", "generation_config.json", "special_tokens_map.json")
-# What `config.json` says that matters to a prompt or to where an answer ends.
-_OF_THE_MODEL = ("model_type", "architectures", "transformers_version", "eos_token_id")
 # Of Mistral's own format: weights, and the tokenizers that mistral_common reads.
 _MISTRAL_WEIGHTS = re.compile(r"consolidated.*\.safetensors")
 _MISTRAL_TOKENIZER = re.compile(r"tekken\.json|tokenizer\.model\.v.*")
@@ -238,7 +236,7 @@ def _metadata(path: str, names: frozenset[str]) -> dict[str, Any]:
         _, config = _read(str(Path(path, "config.json")))
     except TemplatelintError:
         config = {}
-    found = {key: config[key] for key in _OF_THE_MODEL if key in config}
+    found = {key: config[key] for key in ("model_type", "architectures", "transformers_version") if key in config}
     own = [min(filter(pattern.fullmatch, names), default="") for pattern in (_MISTRAL_WEIGHTS, _MISTRAL_TOKENIZER)]
     return {**found, "mistral_common": own} if all(own) else found
 

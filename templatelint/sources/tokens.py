@@ -50,7 +50,7 @@ def read_tokenizer(
         add_eos=_flag(config, "add_eos_token"),
         stop_tokens=_stop_tokens(special, generation, config, files),
         generation_config=generation,
-        facts=_facts(config, older),
+        facts=_facts(config, older) | (_of_the_model(files) if vetting else {}),
         vocabulary=files.vocabulary(config) if vetting else None,
     )
     return tokenizer, tuple(files.notes)
@@ -116,6 +116,12 @@ def _facts(config: Mapping[str, Any], older: Mapping[str, Any]) -> dict[str, Any
                 texts = (token_text(token) for token in source[key])
                 facts[_EXTRA] = [text for text in texts if text is not None]
     return facts
+
+
+def _of_the_model(files: _Companions) -> dict[str, Any]:
+    """What `config.json` says of where an answer ends: engines go by it too."""
+    ends = files.json("config.json").get("eos_token_id")
+    return {} if ends is None else {"config.eos_token_id": ends}
 
 
 def _stop_tokens(
