@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from templatelint.errors import TemplatelintError, clip
-from templatelint.sources.endpoint.routes import Routes, Told
+from templatelint.sources.endpoint.routes import Routes, Told, table
 from templatelint.sources.web import Patience, Web
 from templatelint.sources.web_address import address, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from templatelint.model import Model
     from templatelint.sources.reach import Reach
 
@@ -22,6 +25,7 @@ KEY = "TEMPLATELINT_API_KEY"
 _PATIENCE = Patience(connect=5.0, read=20.0, whole=60.0)
 # Asked in this order: a route of an earlier one tells it apart from those behind it.
 _KINDS = ("llama_server", "ollama_server", "vllm", "sglang")
+_OK = 200
 _FORM = "give server:http://HOST:PORT, and ?model=ID behind it where it serves several models"
 
 
@@ -35,20 +39,46 @@ def resolve(ref: str, reach: Reach) -> Model:
     Raises:
         TemplatelintError: no server, none that is known, no such model, or one whose template it does not tell.
     """
+    with _connected(ref, offline=reach.offline) as (routes, model_id):
+        told = _ask(routes, model_id, reach)
+    # the answers that a template came in are no file of the user's
+    return replace(told.model(f"{routes.name}{f'?model={model_id}' if model_id else ''}"), local=False)
+
+
+def prompts(ref: str, bodies: Sequence[Mapping[str, Any]]) -> list[str | None]:
+    """What a llama-server makes of chat-completions bodies; None where it answers with an error.
+
+    Args:
+        ref: as `resolve` takes it, or gives it: `Model.ref`.
+        bodies: without the id of a model.
+
+    Raises:
+        TemplatelintError: no connection, or no access.
+    """
+    found = []
+    with _connected(ref, offline=False) as (routes, model_id):
+        for body in bodies:
+            named = {**body, "model": model_id} if model_id else dict(body)
+            status, answer = routes.ask("/apply-template", named)
+            prompt = table(answer).get("prompt") if status == _OK else None
+            found.append(prompt if isinstance(prompt, str) else None)
+    return found
+
+
+@contextmanager
+def _connected(ref: str, *, offline: bool) -> Iterator[tuple[Routes, str]]:
+    """The routes of a server, and the id of the model that is meant; empty where none is."""
     url, model_id = _parse(ref.partition(":")[2])
     base = address(url)
     name = f"server:{shown(url)}"
-    if reach.offline and not base.loopback:
+    if offline and not base.loopback:
         raise TemplatelintError(
             f"{name} is not asked: --offline", help="with it, only servers on this machine (127.0.0.1, localhost) are"
         )
     key = os.environ.get(KEY, "").strip()
     headers = {"authorization": f"Bearer {key}"} if key and not base.login else {}
     with Web(url, name=name, headers=headers, stay=True, patience=_PATIENCE) as web:
-        routes = Routes(web, base, KEY, keyed=bool(key))
-        told = _ask(routes, model_id, reach)
-    # the answers that a template came in are no file of the user's
-    return replace(told.model(f"{name}{f'?model={model_id}' if model_id else ''}"), local=False)
+        yield Routes(web, base, KEY, keyed=bool(key)), model_id
 
 
 def _parse(text: str) -> tuple[str, str]:

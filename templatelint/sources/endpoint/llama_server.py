@@ -51,7 +51,8 @@ def ask(routes: Routes, model_id: str, reach: Reach) -> Told | None:
         notes = (f"it serves {shown(alias)} whatever model is asked for",) if other else ()
     templates = _templates(routes, props)
     settings = kept(props, _KEPT) | kept(row, ("id",))
-    if reach.vetting and isinstance(tools := routes.get("/tools"), list):
+    # answered with 403 where it runs no tools
+    if reach.vetting and isinstance(tools := routes.get_if_allowed("/tools"), list):
         settings["tools"] = tools
     tokens = {name: text(props.get(name)) for name in ("bos_token", "eos_token")}
     tokens = {name: value for name, value in tokens.items() if value}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MAX_ANSWER = 16 << 20  # bytes
 _OK, _NO_LOGIN, _NO_ACCESS, _NOT_READY = 200, 401, 403, 503
 _MANY = 8  # models that a message lists
-_LONG = 300  # characters of a setting that is kept
+_LONG = 2000  # characters of a setting that is kept
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,13 @@ class Routes:
         """
         status, value = self.ask(path)
         return value if status == _OK else None
+
+    def get_if_allowed(self, path: str) -> Any:
+        """The same of a route that may be closed: None then too."""
+        try:
+            return self.get(path)
+        except Refused:
+            return None
 
     def ask(self, path: str, body: Any = None) -> tuple[int, Any]:
         """Status and JSON value of the answer to a GET, or to a POST of a body; the value is None where it is none."""
