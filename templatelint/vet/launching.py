@@ -82,6 +82,7 @@ class _Served:
         quant: `QUANT` behind it.
         file: a file of it that was named.
         url: of a file that is elsewhere.
+        stored: what Ollama calls it in its store.
         gguf: it is a GGUF.
         template: a file that replaces its template; empty where its own is in force.
         source: the reference of the template.
@@ -93,6 +94,7 @@ class _Served:
     quant: str = ""
     file: str = ""
     url: str = ""
+    stored: str = ""
     gguf: bool = False
     template: str = ""
     source: str = ""
@@ -123,7 +125,8 @@ def _of_ref(model: Model) -> _Served:
     if _URL.match(model.ref):
         return _Served(url=model.ref, gguf=gguf)
     if model.kind == "ollama":
-        return _Served(path=next((one.origin.path for one in model.templates), ""), gguf=True)
+        path = next((one.origin.path for one in model.templates), "")
+        return _Served(path=path, stored=model.ref.partition(":")[2], gguf=True)
     hub = _HUB.fullmatch(model.ref)
     if hub is None:
         return _Served(gguf=gguf)
@@ -202,10 +205,21 @@ def _llama_cpp_python(served: _Served) -> _Line:
     return words, served.remarks("" if known else f"{_GGUF} is the model")
 
 
+def _ollama(served: _Served) -> _Line:
+    """It runs what its store has, and GGUFs of the Hub by `hf.co/owner/name:QUANT`; a file takes a Modelfile."""
+    if served.stored:
+        return ["ollama", "run", served.stored], ()
+    if served.name and served.gguf and not served.file:
+        return ["ollama", "run", f"hf.co/{served.name}{':' if served.quant else ''}{served.quant}"], ()
+    made = f"Modelfile says: FROM {served.path if served.gguf and served.path else _GGUF}"
+    return ["ollama", "create", "NAME", "-f", "Modelfile"], (made,)
+
+
 _LINES: Mapping[str, Callable[[_Served], _Line]] = {
     "llama.cpp": _llama_server,
     "vllm": _vllm,
     "sglang": _sglang,
     "mlx-lm": _mlx_lm,
+    "ollama": _ollama,
     "llama-cpp-python": _llama_cpp_python,
 }

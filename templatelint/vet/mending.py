@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from shlex import join
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,7 @@ def cures(model: Model, findings: Sequence[Finding], verdicts: Iterable[Verdict]
             f"judges another template with the tokens of this file, to be served with --chat-template-file {replaced}"
         )
         yield says, join(["templatelint", "vet", replaced, "--against", ref])
-        if "://" not in ref and ref.lower().endswith(".gguf"):
+        if os.path.lexists(model.ref):
             yield "writes it into a copy", join(["templatelint", "embed", ref, "--template", replaced, "-o", _NEW])
 
 
