@@ -9,11 +9,12 @@ import pytest
 from program import CHATML, DEAF
 from reference import every, real_templates
 
-from templatelint import pin
+from templatelint import cases, engines, matrix, pin
 from templatelint.errors import TemplatelintError
 from templatelint.model import Launch, Model, Origin, Template
-from templatelint.pin import lock, normal, place
+from templatelint.pin import lock, normal, place, rendered
 from templatelint.pin.entries import entries
+from templatelint.sources import endpoint
 from templatelint.sources.file import ASSUMED
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ def _lock(*entries: Entry) -> Lock:
 
 def _told(model: Model, *entries: Entry, as_ref: str | None = None) -> list[str]:
     found, not_run = pin.check(model, _lock(*entries), as_ref=as_ref)
-    assert not_run == ()
+    assert all(row.why == "prompts are not compared: l.lock holds digests alone" for row in not_run)
+    assert not not_run or any(entry.text is None for entry in entries)
     assert {one.rule for one in found} <= {"TL704"}
     return [f"{one.severity} {one.message}" for one in found]
 
@@ -64,6 +66,12 @@ def _why_not(model: Model, *entries: Entry) -> str:
     assert row.no_answer
     assert row.rule == "TL704"
     return row.why
+
+
+@pytest.fixture(autouse=True)
+def _no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The servers of these tests are none: they make no prompts."""
+    monkeypatch.setattr(endpoint, "prompts", lambda _, bodies: [None for _ in bodies])
 
 
 # ------------------------------------------------------------------------------------------------- the text
@@ -414,3 +422,45 @@ def test_servers_tell_not_all_templates_of_a_file() -> None:
 
 def test_a_server_that_tells_no_template_has_no_answer() -> None:
     assert _why_not(_server(engine="sglang"), _entry()) == "the server does not tell its template"
+
+
+# --------------------------------------------------------------------------------- what a llama-server renders
+
+
+def _prompts(source: str) -> list[str | None]:
+    engine = engines.get("llama.cpp")
+    requests = [cases.get(case_id).request for case_id in rendered.CASES]
+    return [one.prompt for _, one in matrix.observe_requests(_server(source), engine, requests)]
+
+
+@pytest.mark.parametrize(
+    ("source", "change", "launch", "told"),
+    [
+        (CHATML, "", Launch("llama.cpp"), []),
+        (CHATML, "moon", Launch("llama.cpp"), ["warning the pinned template is in force, and makes other"]),
+        (CHATML, "moon", Launch("llama.cpp", "b1-x"), ["note the pinned template is in force, and makes other"]),
+        (CHATML, "moon", Launch("llama.cpp", "b11549-x", ("--reasoning", "off")), ["note the pinned template is"]),
+        (CHATML, "moon", Launch("llama.cpp", "b0-unknown", ("--chat_template_kwargs={}",)), ["note the pinned"]),
+        (CHATML, "moon", Launch("llama.cpp", "b11549", ("--port", "1")), ["warning the pinned template is in force"]),
+        # what tells the date is another text every day
+        ("{{ strftime_now('%d') }}" + CHATML, "moon", Launch("llama.cpp"), []),
+    ],
+)  # fmt: skip
+def test_prompts_of_a_llama_server_are_those_of_the_pinned_template(
+    monkeypatch: pytest.MonkeyPatch, source: str, change: str, launch: Launch, told: list[str]
+) -> None:
+    there = [None if prompt is None else prompt + change for prompt in _prompts(source)]
+    assert None not in there
+    monkeypatch.setattr(endpoint, "prompts", lambda _ref, _bodies: there)
+    model = replace(_server(source), launch=launch)
+    lines = _told(model, _entry(source))
+    assert [line.startswith(start) for line, start in zip(lines, told, strict=True)] == [True] * len(told)
+
+
+def test_prompts_that_cannot_be_had_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(_ref: str, _bodies: object) -> None:
+        raise TemplatelintError("the moon is away")
+
+    monkeypatch.setattr(endpoint, "prompts", refuses)
+    found, (row,) = pin.check(_server(CHATML), _lock(_entry()))
+    assert (found, row.why, row.no_answer) == ((), "prompts are not compared: the moon is away", False)

@@ -120,7 +120,46 @@ def verdict(one: Held) -> tuple[tuple[Finding, ...], tuple[NotRun, ...]]:
     if model.kind == _SERVER and not carried.carried(model):
         why = "the server does not tell its template"
         return (), (NotRun(RULE, model.ref, why, no_answer=True),)
-    return tuple(_findings(one)), ()
+    found = tuple(_findings(one))
+    if one.serving != _LLAMA_CPP or any(finding.severity == "error" for finding in found):
+        return found, ()
+    rendered, gaps = _rendered(one)
+    return (*found, *rendered), gaps
+
+
+def _rendered(one: Held) -> tuple[tuple[Finding, ...], tuple[NotRun, ...]]:
+    """Whether a llama-server with the pinned templates makes the prompts that they give."""
+    pinned = [
+        Template(entry.name, entry.text, Origin(one.lock, entry.text, locatable=False))
+        for entry in one.entries
+        if entry.text is not None
+    ]
+    if len(pinned) < len(one.entries):
+        return (), (NotRun(RULE, one.model.ref, f"prompts are not compared: {one.lock} holds digests alone"),)
+    from templatelint.pin import rendered
+
+    found = rendered.compared(one.model, pinned)
+    if found.why_not:
+        return (), (NotRun(RULE, one.model.ref, f"prompts are not compared: {found.why_not}"),)
+    if not found.differing:
+        return (), ()
+    known = catalogue.ENGINES[_LLAMA_CPP].modelled
+    because = f", which {found.explained} may be the reason for" if found.explained else ""
+    told = (
+        f"the pinned template is in force, and makes other prompts than on llama.cpp {known}"
+        f"{because}: {', '.join(found.differing)}"
+    )
+    return (
+        _finding(
+            one,
+            one.model.templates[0],
+            "note" if found.explained else "warning",
+            told,
+            engines=(_LLAMA_CPP,),
+            cells=tuple((case_id, _LLAMA_CPP) for case_id in found.differing),
+            cure="compare: POST /apply-template, and templatelint render; look for LLAMA_ARG_ variables of the server",
+        ),
+    ), ()
 
 
 def _findings(one: Held) -> Iterator[Finding]:
