@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import urljoin
 
@@ -11,6 +12,7 @@ from templatelint.sources.web_address import Address, address, shown
 from templatelint.sources.web_refusals import NONE, Refused, answered, failed, late
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Iterator, Mapping
 
     import httpx2
@@ -122,14 +124,10 @@ class Web:
         self._found = self.start
 
     def __enter__(self) -> Self:
-        import ssl
-
         import httpx2
 
-        # On this machine nothing needs the store of certificates, which takes longer to read than such an answer.
-        bare = self.start.loopback and self.start.scheme == "http" and self._stay
         self._client = httpx2.Client(
-            verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if bare else True,
+            verify=_certificates(needed=not (self._stay and self.start.scheme == "http")),
             trust_env=not self.start.loopback,  # a proxy would not find this machine, and would see what it says
             follow_redirects=False,
         )
@@ -239,6 +237,16 @@ def _failures() -> tuple[type[Exception], ...]:
     import httpx2
 
     return httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, ValueError, OSError, ImportError
+
+
+@cache
+def _certificates(*, needed: bool) -> ssl.SSLContext:
+    """Whom to trust; nobody where no TLS can follow, as the store takes longer to read than a server to answer."""
+    import ssl
+
+    import httpx2
+
+    return httpx2.create_ssl_context() if needed else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 class Watch:
