@@ -300,7 +300,12 @@ def _options(formats: tuple[str, ...]) -> list[Callable[[Any], Any]]:
             help="Settings, instead of templatelint.toml or pyproject.toml.",
         ),
         click.option("--isolated", cls=CommonOption, is_flag=True, help="Read no settings file."),
-        click.option("--offline", cls=CommonOption, is_flag=True, help="Fetch nothing."),
+        click.option(
+            "--offline",
+            cls=CommonOption,
+            is_flag=True,
+            help="Fetch nothing; servers on this machine are still asked.",
+        ),
     ]
 
 

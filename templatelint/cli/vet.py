@@ -122,7 +122,7 @@ def command(session: Session, ref: str, **values: Any) -> int:
 
         deployed = _deployed(model, against, read)
         replay, model = overrides.replay(model, deployed), deployed
-        read = replace(read, models=((ref, model),))
+        read = replace(read, models=((read.models[0][0], model),))
     if not options.engines and (own := _own_engine(model)):  # whatever others would do
         options = replace(options, engines=(own,))
     beside = vet.Beside(against, replay, flags.lock, flags.upstream, session.offline)
