@@ -168,7 +168,9 @@ def _rows(folder: str, needs: Sequence[str]) -> Iterator[str]:
     for need in needs:
         for card in cards.all_cards().values():
             if card.need == need:
-                yield f"| [{card.id}]({folder}{card.id}.md) | {card.name} | {card.title} | {card.impact} {need} |"
+                told_by = "" if card.command == "lint" else f" · `{card.command}`"
+                row = f"| [{card.id}]({folder}{card.id}.md) | {card.name} | {card.title} |"
+                yield f"{row} {card.impact} {need}{told_by} |"
 
 
 def _compare(page: Path, name: str, generated: str) -> None:
