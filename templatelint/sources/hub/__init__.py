@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
-from dataclasses import dataclass, replace
+import sys
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -17,7 +19,7 @@ from templatelint.sources.hub.reference import Reference, parse
 from templatelint.texts import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
     from templatelint.model import Model, Template
@@ -41,6 +43,7 @@ _MAX_TOKENIZER = 64 << 20  # bytes; the largest real ones have about 35 MB
 _MAX_CARD = 4 << 20  # bytes
 # Every repository of the Hub has one, and only those who fetch all of it fetch that.
 _WHOLE = ".gitattributes"
+_TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_OIDC_RESOURCE")
 _TOKEN = re.compile(r"[!-~]+")
 
 
@@ -77,20 +80,24 @@ def _find(reference: Reference, reach: Reach) -> _Repository:
             raise not_cached(reference, cache)
         return _Repository(reference, listing, reach, cache)
     token = _token()
-    headers = {"authorization": f"Bearer {token}"} if token else {}
     asked = refusals.Asked(
         constants.ENDPOINT, reference.repo, reference.revision, token=bool(token), path=not reference.explicit
     )
-    listing = fetched(reference, asked, headers, cache, connect=reach.connect)
-    return _Repository(reference, listing, reach, cache, asked, headers)
+    listing = fetched(reference, asked, _headers(token), cache, connect=reach.connect)
+    return _Repository(reference, listing, reach, cache, asked, token)
 
 
 def _token() -> str:
     """The user's token, where the library would send one; empty without one."""
-    from huggingface_hub import constants, get_token
+    from huggingface_hub import constants
 
-    if constants.HF_HUB_DISABLE_IMPLICIT_TOKEN:
+    # Most have none, and what the library needs to find one takes a tenth of a second to load.
+    somewhere = any(map(os.environ.get, _TOKENS)) or "google.colab" in sys.modules
+    somewhere = somewhere or Path(constants.HF_TOKEN_PATH).exists()
+    if constants.HF_HUB_DISABLE_IMPLICIT_TOKEN or not somewhere:
         return ""
+    from huggingface_hub import get_token
+
     try:
         token = get_token() or ""
     except Exception as error:  # it may ask the Hub for a new one, and fail in any way
@@ -107,7 +114,7 @@ class _Repository:
 
     Attributes:
         asked: what messages say of requests; None offline.
-        headers: of requests to the Hub's host.
+        token: for the Hub's host; empty for none.
     """
 
     reference: Reference
@@ -115,7 +122,7 @@ class _Repository:
     reach: Reach
     cache: Path
     asked: refusals.Asked | None = None
-    headers: Mapping[str, str] | None = None
+    token: str = field(default="", repr=False)
 
     @property
     def repo(self) -> str:
@@ -242,7 +249,7 @@ class _Repository:
             url = f"{asked.endpoint}/{self.repo}/resolve/{self.listing.commit}/{quote(name)}"
             try:
                 with ranged.open_ranged(
-                    url, name=f"{self.repo}/{name}", headers=self.headers or {}, progress=self.reach.progress
+                    url, name=f"{self.repo}/{name}", headers=_headers(self.token), progress=self.reach.progress
                 ) as source:
                     yield source
             except ranged.Refused as error:
@@ -267,7 +274,7 @@ class _Repository:
         if new:
             from templatelint.sources.hub import downloads
 
-            downloads.fetch(self.asked, self.repo, self.listing.commit, new, self.cache)
+            downloads.fetch(self.asked, self.listing.commit, new, self.cache, self.token)
         remember(self.listing, self.reference.revision or "main", _CARRIERS)
 
     def _named(self, text: str) -> str:
@@ -287,6 +294,10 @@ class _Repository:
             notes=tuple(map(self._named, model.notes)),
             elsewhere=self._named(model.elsewhere),
         )
+
+
+def _headers(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"} if token else {}
 
 
 def _template(name: str) -> Wanted:

@@ -50,15 +50,15 @@ class _Fetching:
 _NOW: contextvars.ContextVar[_Fetching] = contextvars.ContextVar("fetching")
 
 
-def fetch(asked: Asked, repo: str, commit: str, wanted: Sequence[Wanted], cache: Path) -> None:
+def fetch(asked: Asked, commit: str, wanted: Sequence[Wanted], cache: Path, token: str) -> None:
     """Put files into the cache, several at a time.
 
     Args:
         asked: what messages say of the requests.
-        repo: as typed: what the cache calls it.
         commit: 40 hex digits.
         wanted: the files.
         cache: the library's folder of repositories.
+        token: for the Hub's host; empty for none.
 
     Raises:
         TemplatelintError: one of them cannot be had.
@@ -68,8 +68,8 @@ def fetch(asked: Asked, repo: str, commit: str, wanted: Sequence[Wanted], cache:
     watch = Watch(_WHOLE)
 
     def one(each: Wanted) -> None:
-        _NOW.set(_Fetching(f"{repo}/{each.file}", each, asked, watch))
-        _download(asked, repo, commit, each, cache)
+        _NOW.set(_Fetching(f"{asked.repo}/{each.file}", each, asked, watch))
+        _download(commit, each, cache, token)
 
     # Threads and connections end here: what follows forks.
     with closing(watch), _library(), ThreadPoolExecutor(min(_WORKERS, len(wanted))) as pool:
@@ -77,18 +77,20 @@ def fetch(asked: Asked, repo: str, commit: str, wanted: Sequence[Wanted], cache:
             done.result()
 
 
-def _download(asked: Asked, repo: str, commit: str, wanted: Wanted, cache: Path) -> None:
+def _download(commit: str, wanted: Wanted, cache: Path, token: str) -> None:
     from huggingface_hub.errors import LocalEntryNotFoundError
     from huggingface_hub.file_download import hf_hub_download
 
-    name = f"{repo}/{wanted.file}"
+    now = _NOW.get()
+    name, asked = now.name, now.asked
     try:
         hf_hub_download(
-            repo,
+            asked.repo,
             wanted.file,
             revision=commit,
             endpoint=asked.endpoint,
             cache_dir=cache,
+            token=token or False,
             tqdm_class=_NoBar,
         )
     except TemplatelintError:
