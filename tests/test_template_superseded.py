@@ -51,6 +51,7 @@ def test_of_all_real_templates_only_old_revisions_are_told() -> None:
         ("m.gguf", {"general.name": "Meta Llama 3.1 8B Instruct"}, True),
         ("m.gguf", {"general.base_model.0.repo_url": "https://huggingface.co/meta-llama/Llama-3.1-8B-Instruct"}, True),
         ("m", {"hub.base_model": ("meta-llama/Meta-Llama-3.1-8B",)}, True),
+        ("m.gguf", {"general.name": 1 << 32, "hub.base_model": [None, 1]}, False),
         # which had the same text, and this is its own
         ("m.gguf", {"general.name": "Meta Llama 3 8B Instruct"}, False),
         ("m.gguf", {"general.description": "better than Llama 3.1", "general.tags": ["llama-3.1"]}, False),

@@ -70,4 +70,5 @@ def _names(model: Model, template: Template) -> Iterator[str]:
     yield from (model.ref, template.origin.path)
     for key, value in model.metadata.items():
         if key in _NAMES or _BASE_NAME.fullmatch(key):
-            yield from [value] if isinstance(value, str) else (str(one) for one in value)
+            listed = value if isinstance(value, (list, tuple)) else [value]
+            yield from (name for name in listed if isinstance(name, str))  # files may hold whatever they like
