@@ -350,6 +350,14 @@ def test_no_redirection_from_https_to_http() -> None:
         web._next(address("https://example.org/x"), "http://other.example/x")  # noqa: SLF001 (no TLS server here)
 
 
+@pytest.mark.parametrize(
+    "there", ["http://127.0.0.1/x", "http://169.254.169.254/x", "http://[::1]/", "http://localhost"]
+)
+def test_no_redirection_from_elsewhere_to_this_machine(there: str) -> None:
+    with pytest.raises(Refused, match=r"example\.org redirects to this machine or its link"):
+        Web("http://example.org/x", name=NAME)._next(address("http://example.org/x"), there)  # noqa: SLF001 (no server elsewhere)
+
+
 # ---------------------------------------------------------------------------------- no answer at all
 
 

@@ -209,6 +209,8 @@ class Web:
             raise Refused(f"{self.name}: {here.host} redirects to what is no web address") from error
         if here.scheme == "https" and there.scheme == "http":
             raise Refused(f"{self.name}: {here.host} redirects from https to http, to {there.host}")
+        if there.on_this_link and not here.on_this_link:
+            raise Refused(f"{self.name}: {here.host} redirects to this machine or its link, to {there.host}")
         if self._stay and there.origin != self.start.origin:
             raise Refused(
                 f"{self.name} redirects to {shown(there.url)}", help="give that address, if you trust it, instead"

@@ -39,6 +39,17 @@ class Address(NamedTuple):
         """Whether it is on this machine."""
         return self.host in ("localhost", "::1") or re.fullmatch(r"127(\.\d{1,3}){3}", self.host) is not None
 
+    @property
+    def on_this_link(self) -> bool:
+        """Whether it is on this machine, or where clouds tell machines their secrets."""
+        from ipaddress import ip_address
+
+        try:
+            there = ip_address(self.host)
+        except ValueError:
+            return self.host == "localhost"
+        return there.is_loopback or there.is_link_local or there.is_unspecified
+
 
 def address(url: str) -> Address:
     """The parts of a URL.

@@ -22,7 +22,12 @@ _MEANINGS = {
     416: "has no such bytes",
     429: "has had too many requests",
 }
-_MISSING = (404, 410)
+_CURES = {
+    401: "put USER:PASSWORD@ before its host, or download the file and give its path",
+    403: "has the address expired? download the file and give its path",
+    404: "is its name spelled right?",
+    410: "is its name spelled right?",
+}
 _PASSING = (408, 429)
 _FAILS = 500
 _SECONDS = re.compile(r"\d{1,5}")
@@ -58,7 +63,7 @@ class Cut(Refused):
 def answered(name: str, host: str, status: int, headers: Mapping[str, str]) -> Refused:
     """The error for an answer whose status says no."""
     meaning = _MEANINGS.get(status, "fails" if status >= _FAILS else "refuses")
-    cure = "is its name spelled right?" if status in _MISSING else None
+    cure = _CURES.get(status)
     if status >= _FAILS or status in _PASSING:
         wait = _SECONDS.fullmatch(headers.get("retry-after", ""))
         cure = f"try again in {wait[0]} s" if wait else "try again later"
