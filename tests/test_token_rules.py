@@ -164,6 +164,14 @@ def test_what_cannot_be_looked_up_is_said() -> None:
     assert {gap.rule for gap in report.not_run} == set(rules)
 
 
+def test_a_parser_of_calls_that_wants_a_token_is_told_where_it_is_missing(tmp_path: Path) -> None:
+    source = _real("meta-llama-Llama-3.1-8B-Instruct")
+    (found,) = _told(_folder(tmp_path, source, 4, _LLAMA, eos_token="<|eot_id|>"), "TL602", _HERE)  # noqa: S106
+    assert (found.engines, found.needs) == (("vllm",), ("tools",))
+    assert "'<|python_tag|>'" in found.message
+    assert not _told(_folder(tmp_path, source, 4, (*_LLAMA, "<|python_tag|>")), "TL602", _HERE)
+
+
 # ------------------------------------------------------------------------------------------ TL603
 
 

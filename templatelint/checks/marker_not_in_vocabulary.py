@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from templatelint import call_syntax
 from templatelint.checks import _tokens
+from templatelint.engines import tokenizing
 from templatelint.model import Fault
 
 if TYPE_CHECKING:
@@ -17,13 +18,16 @@ if TYPE_CHECKING:
 
 CASES = (*_tokens.CHAT, *call_syntax.FIRST)
 CALL_CASES = call_syntax.CASES
+# engines that are launched with the name of a parser
+_LAUNCHED = frozenset({"vllm", "sglang"})
 
 _CURE = "the template belongs to another model, or the tokens were lost when this file was made: "
 
 
 def check(view: View) -> Iterator[Fault]:
-    """Judge the markers around turns, then those around calls that are not among them."""
+    """Judge the markers around turns, those around calls that are not among them, and what parsers of calls need."""
     tokens = _tokens.vocabulary(view)
+    told = False
     around_turns = _tokens.around_turns(view)
     around_calls = {
         marker: case_id for marker, case_id in _tokens.around_calls(view).items() if marker not in around_turns
@@ -34,6 +38,7 @@ def check(view: View) -> Iterator[Fault]:
         certain = {one: case_id for one, case_id in missing.items() if one in meant or _tokens.has_to_be_token(one)}
         known = {marker: case_id for marker, case_id in certain.items() if not _tokens.plain_to(marker, tokens)}
         if known:
+            told = told or need == "tools"
             yield replace(_fault(view, tokens, known, (what, need, "breaks")), help=_help(meant))
             continue
         plain = {
@@ -43,6 +48,37 @@ def check(view: View) -> Iterator[Fault]:
         mixed = any(_tokens.looks_like_token(one) for one in written if one not in missing and one not in own)
         if plain:
             yield _fault(view, tokens, plain, (what, need, "degrades" if mixed else "informs"))
+    if not told:
+        yield from _no_parser(view, tokens)
+
+
+def _no_parser(view: View, tokens: Vocabulary) -> Iterator[Fault]:
+    """The parser of calls that the engine is launched with wants tokens, without which the server does not start.
+
+    A GGUF says nothing about the tokenizer that these engines read.
+    """
+    dialect = call_syntax.of(view).dialect
+    if dialect is None or view.engine not in _LAUNCHED or tokenizing.of_gguf(view.model.tokenizer):
+        return
+    from templatelint.dialects.serving import parsers
+
+    known = parsers.load(view.engine)
+    fitting = [known.tool[name] for name in parsers.for_dialect(view.engine, dialect) if name in known.tool]
+    asked = [parser for parser in fitting if parser.name == view.parser] if view.parser else fitting
+    missing = {
+        parser.name: [marker for marker in parser.vocabulary if tokens.token(marker) is None] for parser in asked
+    }
+    if missing and all(missing.values()):
+        name, markers = next(iter(missing.items()))
+        yield Fault(
+            message=f"{known.title} does not start with the parser {name}, which reads the calls of this template: "
+            f"the vocabulary has no {_tokens.listed(markers)}",
+            help="take the tokenizer of the model that the parser is made for, or read calls in the client "
+            "(`templatelint parse`)",
+            cases=(call_syntax.of(view).case,),
+            cause=f"no parser {view.engine}",
+            need="tools",
+        )
 
 
 def _fault(view: View, tokens: Vocabulary, missing: Mapping[str, str], about: tuple[str, str, Impact]) -> Fault:
