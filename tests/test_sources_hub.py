@@ -312,6 +312,7 @@ def test_no_gguf_of_that_tag(hub: HubServer) -> None:
     error = refused("owner/name:Q4_KM")
     assert error.message == "owner/name has no GGUF with the tag Q4_KM"
     assert error.help == "did you mean owner/name:Q4_K_M? it has Q8_0, Q4_K_M"
+    assert "hf download owner/name --include '*Q8_0*'" in (refused("owner/name:Q8_0", OFFLINE).help or "")
     hub.repos["owner/other"] = small()
     assert refused("owner/other:Q4_K_M").message == "owner/other has no GGUF of a model"
     assert len(hub.requests) == 2
@@ -346,6 +347,16 @@ def test_a_gguf_by_its_tag(hub: HubServer) -> None:
     hub.repos["owner/name"].files["preset.ini"] = ""
     assert "llama-server -hf takes the preset.ini" in resolve("owner/name:q8_0").notes[1]
     assert sources(resolve("hf:owner/name/a-Q8_0.gguf")) == {"default": "owner/name/a-Q8_0.gguf"}
+
+
+def test_ggufs_beside_a_tokenizer(hub: HubServer) -> None:
+    hub.repos["owner/name"] = repo = small()
+    repo.files["a-Q8_0.gguf"] = Padded(gguf(), 5 << 30)
+    assert resolve("owner/name").kind == "folder"
+    assert resolve("owner/name").notes[-1].endswith("its GGUFs have templates of their own: owner/name:QUANT")
+    assert resolve("owner/name:Q8_0").kind == "gguf"
+    hub.repos["owner/bare"] = Repo({"tokenizer_config.json": "{}", "a-Q8_0.gguf": Padded(gguf(), 5 << 30)})
+    assert resolve("owner/bare").notes == ("owner/bare/a-Q8_0.gguf beside the tokenizer files was not looked into",)
 
 
 def test_a_gguf_that_is_cached_is_read_there(hub: HubServer) -> None:
@@ -508,6 +519,15 @@ def test_odd_entries_are_left_out(hub: HubServer) -> None:
     hub.answers[API] = Answer(200, json.dumps(body).encode())
     model = resolve("owner/name")
     assert (model.metadata["hub.repo"], model.metadata["hub.base_model"]) == ("owner/name", ("a/b",))
+
+
+@pytest.mark.parametrize("endpoint", ["", "huggingface.co", "ftp://host", "http://", "user:hf_secret@host"])
+def test_an_endpoint_that_is_no_address(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", endpoint)
+    error = refused("owner/name")
+    assert (error.message, error.help) == ("HF_ENDPOINT is no http(s) address", "unset it, or give https://HOST")
 
 
 # ------------------------------------------------------------------------------- bounds of downloads

@@ -79,6 +79,7 @@ def _find(reference: Reference, reach: Reach) -> _Repository:
         if listing is None:
             raise not_cached(reference, cache)
         return _Repository(reference, listing, reach, cache)
+    refusals.require_address(constants.ENDPOINT)
     token = _token()
     asked = refusals.Asked(
         constants.ENDPOINT, reference.repo, reference.revision, token=bool(token), path=not reference.explicit
@@ -155,7 +156,10 @@ class _Repository:
     def _folder(self) -> Model:
         self._fetch(list(self._wanted()))
         model = folder.resolve(str(self.listing.snapshot), vetting=self.reach.vetting, listed=self.listing.top)
-        return replace(model, notes=(*self._unknown(model), *model.notes)) if self.asked is None else model
+        notes = [*(self._unknown(model) if self.asked is None else ()), *model.notes]
+        if model.templates and quants.models(self.listing.files):
+            notes.append(f"read as transformers does; its GGUFs have templates of their own: {self.repo}:QUANT")
+        return replace(model, notes=tuple(notes))
 
     def _unknown(self, model: Model) -> Iterator[str]:
         """A note where the cache cannot tell which template is in force."""

@@ -216,7 +216,8 @@ def _is_name(value: Any) -> bool:
 def not_cached(reference: Reference, cache: Path) -> TemplatelintError:
     """The error for a repository of which the cache has nothing, and nothing may be fetched."""
     what = f"{reference}" if reference.explicit else f"there is no file or folder {reference}, and it"
-    return TemplatelintError(
-        f"{what} is not in the cache ({_folder(cache, reference.repo)}), and nothing is fetched offline",
-        help=f"run once without --offline and HF_HUB_OFFLINE, or: hf download {reference.repo}",
-    )
+    cure = f"run once without --offline and HF_HUB_OFFLINE, or: hf download {reference.repo}"
+    if reference.quant:
+        cure = f"of a GGUF nothing is kept; what keeps it: hf download {reference.repo} --include '*{reference.quant}*'"
+    where = _folder(cache, reference.repo)
+    return TemplatelintError(f"{what} is not in the cache ({where}), and nothing is fetched offline", help=cure)

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from templatelint.errors import TemplatelintError, clip
-from templatelint.sources.web_address import shown
+from templatelint.sources.web_address import address, shown
+from templatelint.sources.web_refusals import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from templatelint.sources.web_refusals import Refused
 
 _SECONDS = re.compile(r"\d{1,5}")
 _RESET = re.compile(r"\bt\s*=\s*(\d{1,5})\b")  # of the header `ratelimit`: `"api";r=0;t=55`
@@ -91,6 +90,14 @@ def no_hub(asked: Asked, what: str) -> TemplatelintError:
         f"{asked.hub} answers a request for {asked.repo} with {what}",
         help="is HF_ENDPOINT the address of a Hub, and no proxy or login page in between?",
     )
+
+
+def require_address(endpoint: str) -> None:
+    """Refuse an `HF_ENDPOINT` that is no address."""
+    try:
+        address(endpoint)
+    except Refused as error:
+        raise TemplatelintError("HF_ENDPOINT is no http(s) address", help="unset it, or give https://HOST") from error
 
 
 def unreached(asked: Asked, error: Refused, *, kept: bool) -> TemplatelintError:
