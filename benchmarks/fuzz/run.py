@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _SLOWEST = 10
 _SHOWN = 40  # faults told
 _RECYCLED = 400  # cases after which a worker is replaced: memory that its caches hold is given back
-_COMMANDS = 5  # of a case, at most
+_COMMANDS = 30  # times a command's seconds that a case may take on the wall
 _GRACE = 30.0  # seconds beyond its alarm after which a worker that does not come back is ended
 
 
@@ -147,7 +147,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--count", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
-    parser.add_argument("--seconds", type=float, default=10.0, help="what a command may take")
+    parser.add_argument("--seconds", type=float, default=10.0, help="processor time that a command may take")
     parser.add_argument("--minutes", type=float, help="begin no further case after that time")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--write", type=Path, metavar="FOLDER", help="write the files of case FIRST and stop")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import os
+import resource
 import shutil
 import signal
 import sys
-import time
+import traceback
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 _EXITS = (0, 1, 2)
+_WALL = 6  # seconds on the wall for one of processor time, after which a command is ended: it may be waiting
 _KEPT = 2000  # characters of what was written, in a report
 
 
@@ -29,7 +31,7 @@ class Ran:
 
     Attributes:
         wrong: what must not be, in a clause; empty where all is well.
-        seconds: of wall-clock time.
+        seconds: of processor time, children's too: the wall's says more about what else the machine is at.
     """
 
     kind: str
@@ -64,22 +66,27 @@ def write(case: Case, folder: Path) -> None:
 
 
 def _one(case: Case, command: tuple[str, ...], folder: Path, seconds: float) -> Ran:
-    start = time.monotonic()
+    start = _spent()
     try:
-        with _alarm(seconds):
+        with _alarm(_WALL * seconds):
             code, out, err = ran(case, command, folder)
     except Late:
-        return Ran(case.kind, command, "late", f"takes longer than {seconds:g} s", time.monotonic() - start)
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        import traceback
-
+        return Ran(case.kind, command, "late", f"is not done in {_WALL * seconds:g} s", _spent() - start)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 (nothing may come out)
         told = traceback.format_exc()[-_KEPT:]
-        return Ran(case.kind, command, "raised", f"{type(error).__name__} came out", time.monotonic() - start, told)
-    spent = time.monotonic() - start
+        return Ran(case.kind, command, "raised", f"{type(error).__name__} came out", _spent() - start, told)
+    spent = _spent() - start
     wrong = _wrong(case, command, code, out, err)
+    if not wrong and spent > seconds:
+        wrong = f"takes {spent:.1f} s of processor time"
     return Ran(case.kind, command, f"exit {code}", wrong, spent, err[-_KEPT:] if wrong else "")
+
+
+def _spent() -> float:
+    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def _wrong(case: Case, command: tuple[str, ...], code: int, out: bytes, err: str) -> str:
