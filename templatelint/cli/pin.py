@@ -16,11 +16,12 @@ from templatelint.model import SEVERITIES
 from templatelint.report import FORMATS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from templatelint.cli.references import Read
     from templatelint.model import Model, NotRun, Report, Severity
     from templatelint.pin.lock import Entry, Lock
+    from templatelint.report import Remark
 
 _LOCK = Path("templatelint.lock")
 _PEOPLE = ("full", "concise")
@@ -115,7 +116,7 @@ def _pin(session: Session, refs: Sequence[str], path: str, engines: Sequence[str
             made += entries(model, engines, path)
             if progress is not None:
                 progress(number, len(read.models))
-    for remark in read.remarks():
+    for remark in _remarks(read):
         session.note(f"{remark.ref}: {remark.text}")
     after = before.renewed(made)
     text = locks.written(after.entries)
@@ -123,6 +124,14 @@ def _pin(session: Session, refs: Sequence[str], path: str, engines: Sequence[str
         output.to_file(Path(path), [text])
     session.write(_pinned(form, made, before, path))
     return CLEAN
+
+
+def _remarks(read: Read) -> tuple[Remark, ...]:
+    """How the references were understood; tokens that are assumed are the same for what was and what is."""
+    from templatelint.report import Remark
+
+    notes = (Remark(ref, note) for ref, model in read.models for note in model.notes)
+    return (*read.left_out, *notes)
 
 
 def _pinned(form: str, made: Sequence[Entry], before: Lock, path: str) -> Iterator[str]:
@@ -179,6 +188,7 @@ class _Found:
 
 def _check(session: Session, refs: Sequence[str], path: str, as_ref: str | None, fail_on: Severity) -> int:
     from templatelint.cli import references
+    from templatelint.cli.progress import bar
     from templatelint.pin import lock as locks
 
     lock = locks.read(path)
@@ -188,7 +198,8 @@ def _check(session: Session, refs: Sequence[str], path: str, as_ref: str | None,
     references.need_other_file(session.output_file, found.read)
     for row in found.read.unreadable:
         session.error(row.message, row.help)
-    report = _report([model for _, model in found.read.models], lock, as_ref)
+    with bar("checking", quiet=session.quiet) as progress:
+        report = _report([model for _, model in found.read.models], lock, as_ref, progress)
     report = replace(report, not_run=(*report.not_run, *found.left_out))
     unanswered = [gap for gap in report.not_run if gap.no_answer]
     for gap in unanswered:
@@ -224,11 +235,17 @@ def _all(session: Session, lock: Lock) -> _Found:
     return _Found(Read(tuple(models), tuple(unreadable)), tuple(left_out))
 
 
-def _report(models: Sequence[Model], lock: Lock, as_ref: str | None) -> Report:
+def _report(
+    models: Sequence[Model], lock: Lock, as_ref: str | None, progress: Callable[[int, int], None] | None
+) -> Report:
     from templatelint import engines, pin
     from templatelint.model import EngineUse, Report, TemplateUse
 
-    checked = [pin.check(model, lock, as_ref=as_ref) for model in models]
+    checked = []
+    for model in models:
+        checked.append(pin.check(model, lock, as_ref=as_ref))
+        if progress is not None:
+            progress(len(checked), len(models))
     findings = tuple(finding for found, _ in checked for finding in found)
     names = dict.fromkeys(engine for finding in findings for engine in finding.engines)
     running = [engines.get(name) for name in names if name in engines.ENGINES and not engines.ENGINES[name].why_not]
@@ -254,7 +271,7 @@ def _write(session: Session, report: Report, read: Read, code: int, fail_on: Sev
     setting = reports.Setting(
         exit_code=code,
         unreadable=read.unreadable,
-        remarks=tuple(read.remarks()),
+        remarks=_remarks(read),
         least="note" if note else "warning",
         quiet=session.quiet,
         verbose=session.verbose,
