@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 import ssl
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -126,6 +127,27 @@ def test_progress_is_told() -> None:
     assert came == sorted(came)
     assert came[-1] == 1536 * KIB
     assert end == 0
+
+
+def test_any_reads_in_any_order_give_the_right_bytes_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from templatelint.sources import ranged
+
+    monkeypatch.setattr(ranged, "_FIRST", 700)
+    chosen = random.Random(11)  # noqa: S311 (the same reads in every run)
+    content = chosen.randbytes(30_000)
+    with WebServer(lambda asked: part_of(content, asked)) as server:
+        for _ in range(12):
+            server.asked.clear()
+            with open_ranged(server.url, name=NAME) as file:
+                for _ in range(8):
+                    start, count = chosen.randrange(31_000), chosen.randrange(6000)
+                    least = chosen.choice([None, count // 3])
+                    got = file.read(start, count, least)
+                    assert got == content[start : start + len(got)]
+                    assert len(got) >= min(count if least is None else least, max(len(content) - start, 0))
+            asked = sorted(each.range or (0, 0) for each in server.asked)
+            assert all(before[1] <= after[0] for before, after in pairwise(asked))
+            assert file.fetched == server.sent == sum(min(stop, len(content)) - start for start, stop in asked)
 
 
 # ------------------------------------------------------------------------ servers that do it wrong
