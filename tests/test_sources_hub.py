@@ -173,6 +173,36 @@ def test_vetting_fetches_the_vocabulary_and_the_card(hub: HubServer) -> None:
     assert hub.requests == []
 
 
+def test_added_tokens_are_read_from_the_head_of_the_tokenizer(hub: HubServer) -> None:
+    """Where no other file says what the ids are at which generation stops: so a folder here would give the same."""
+    added = [{"id": number, "content": f"<|{number}|>"} for number in range(9000)]
+    head = json.dumps({"added_tokens": added, "model": {"vocab": {}}})
+    repo = small()
+    repo.files |= {"generation_config.json": '{"eos_token_id": [7, 8999]}'}
+    repo.files["tokenizer.json"] = Padded(head.encode(), 30 << 20)
+    hub.repos["owner/name"] = repo
+    model = resolve("owner/name")
+    assert (model.tokenizer.stop_tokens, model.notes[1:]) == (("</s>", "<|7|>", "<|8999|>"), ())
+    assert len(head) > 256 << 10
+    assert hub.sent("cdn") <= 2 << 20
+    assert len(hub.requests) == 1 + 2 * 4 + 3
+    decoder = {"7": {"content": "<|7|>"}, "8999": {"content": "<|8999|>"}}
+    repo.files["tokenizer_config.json"] = json.dumps({"added_tokens_decoder": decoder, "eos_token": "</s>"})
+    repo.commit = OTHER
+    hub.requests.clear()
+    assert resolve("owner/name").tokenizer.stop_tokens == ("</s>", "<|7|>", "<|8999|>")
+    assert hub.seen("cdn") == []
+
+
+def test_a_tokenizer_that_cannot_be_read_is_told(hub: HubServer) -> None:
+    hub.repos["owner/name"] = repo = small()
+    repo.files |= {"generation_config.json": '{"eos_token_id": 7}', "tokenizer.json": Padded(b"{", 30 << 20)}
+    hub.ranges = False
+    model = resolve("owner/name")
+    assert model.tokenizer.stop_tokens == ("</s>",)
+    assert model.notes[1].startswith("left out: owner/name/tokenizer.json")
+
+
 def test_named_templates_and_revisions(hub: HubServer) -> None:
     repo = small(revisions={"v1": OTHER, "a/b": OTHER})
     repo.files["additional_chat_templates/tool_use.jinja"] = "{{ 'tools' }}"

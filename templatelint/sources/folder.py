@@ -13,6 +13,8 @@ from templatelint.sources import config_json, file, json_object, model_card, ope
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from templatelint.sources.tokens import Head
+
 _JINJA = "chat_template.jinja"
 _ADDITIONAL = "additional_chat_templates"
 _CONFIG = "tokenizer_config.json"
@@ -33,13 +35,16 @@ _MAX_GGUFS = 2
 _COMPANION = re.compile(r"(.*[-_.])?(mmproj|imatrix)(?![a-z0-9]).*", re.IGNORECASE)
 
 
-def resolve(path: str, *, vetting: bool = False, listed: frozenset[str] | None = None) -> Model:
+def resolve(
+    path: str, *, vetting: bool = False, listed: frozenset[str] | None = None, head: Head | None = None
+) -> Model:
     """The model that a folder holds; it may carry no template.
 
     Args:
         path: the folder.
         vetting: read the vocabulary and the templates that are not in force too.
         listed: names of what would be in it, of which it has what is read here; None where it has all.
+        head: gives the first bytes of a `tokenizer.json` that is elsewhere.
 
     Raises:
         TemplatelintError: no model files, several unrelated GGUFs, or a file that decides cannot be read.
@@ -61,7 +66,7 @@ def resolve(path: str, *, vetting: bool = False, listed: frozenset[str] | None =
         notes += passed_over
     if weights and not templates and not (vetting and listed is None):
         notes.append(f"{Path(path, weights[0])} beside the tokenizer files was not looked into")
-    tokenizer, unread = tokens.read_tokenizer(config, path, vetting=vetting)
+    tokenizer, unread = tokens.read_tokenizer(config, path, vetting=vetting, head=head)
     metadata = _metadata(path, names) | (model_card.read(path) if vetting else {})
     reason = "" if templates else _not_for_chat(path, names)
     if reason:

@@ -12,13 +12,18 @@ from templatelint.sources import json_object, opening
 from templatelint.sources.json_positions import head_members
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from templatelint.model import Vocabulary
+
+    Head = Callable[[int], bytes]
 
 NAMED = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 
 _SPECIFIC = "model_specific_special_tokens"
 _EXTRA = "extra_special_tokens"
 _TOKENIZER_HEAD = 4 << 20  # bytes; added tokens stand before the vocabulary, and take about 1 MB at most
+_HEADS = (256 << 10, 1 << 20, _TOKENIZER_HEAD)  # bytes, where they come over a network
 _MAX_TOKENIZER = 64 << 20  # bytes
 
 
@@ -28,7 +33,7 @@ def is_tokenizer_config(data: Mapping[str, Any], path: str) -> bool:
 
 
 def read_tokenizer(
-    config: Mapping[str, Any], folder: str | None, *, vetting: bool = False
+    config: Mapping[str, Any], folder: str | None, *, vetting: bool = False, head: Head | None = None
 ) -> tuple[Tokenizer, tuple[str, ...]]:
     """What a tokenizer's files say, and notes about those of them that could not be read.
 
@@ -36,12 +41,13 @@ def read_tokenizer(
         config: `tokenizer_config.json` as parsed; empty where there is none.
         folder: where the other files of the tokenizer stand; None where there are none.
         vetting: read the vocabulary too.
+        head: gives the first bytes of a `tokenizer.json` that is elsewhere.
     """
-    files = _Companions(folder)
+    files = _Companions(folder, head)
     # A config that lists its added tokens is complete; only older ones lean on special_tokens_map.json.
     older = {} if "added_tokens_decoder" in config else files.json("special_tokens_map.json")
     # A present but null pad_token is a decision; only a missing one is taken from the padding settings.
-    padding = files.tokenizer("padding") if "pad_token" not in config and "pad_token" not in older else None
+    padding = files.padding() if "pad_token" not in config and "pad_token" not in older else None
     special = special_tokens(config, older, padding)
     generation = files.json("generation_config.json")
     tokenizer = Tokenizer(
@@ -144,8 +150,9 @@ def _stop_tokens(
 class _Companions:
     """The files beside a `tokenizer_config.json`, read when asked for; an unusable one leaves a note."""
 
-    def __init__(self, folder: str | None) -> None:
+    def __init__(self, folder: str | None, head: Head | None) -> None:
         self._folder = folder
+        self._head = head
         self._tokenizer: dict[str, Any] | None = None
         self._unreadable = False
         self.notes: list[str] = []
@@ -164,6 +171,10 @@ class _Companions:
             self._tokenizer = self._read_tokenizer()
         return self._tokenizer.get(member)
 
+    def padding(self) -> Any:
+        """The settings of padding in `tokenizer.json`, where it is at hand: hardly a template writes that token."""
+        return None if self._head is not None and self._path("tokenizer.json") is None else self.tokenizer("padding")
+
     def vocabulary(self, config: Mapping[str, Any]) -> Vocabulary | None:
         """The tokens of `tokenizer.json`; None where there is none, or one that cannot be read."""
         from templatelint.sources import json_vocabulary
@@ -176,12 +187,12 @@ class _Companions:
         wanted = frozenset({"padding", "added_tokens"})
         try:
             path = self._path("tokenizer.json")
-            if path is None:
+            if path is None and self._head is None:
                 return {}
             # The vocabulary behind them has megabytes that nothing here looks at.
-            for limit in (_TOKENIZER_HEAD, _MAX_TOKENIZER):
-                text = opening.read_head(path, limit).decode("utf-8", "replace")
-                members = head_members(text, wanted, last="model")
+            for limit in _HEADS if path is None else (_TOKENIZER_HEAD, _MAX_TOKENIZER):
+                raw = self._head(limit) if path is None and self._head else opening.read_head(str(path), limit)
+                members = head_members(raw.decode("utf-8", "replace"), wanted, last="model")
                 if members is not None:
                     return members
         except TemplatelintError as error:
@@ -189,7 +200,7 @@ class _Companions:
             self.notes.append(f"left out: {error.message}")
             return {}
         self._unreadable = True
-        self.notes.append(f"left out: {path} has no readable list of added tokens")
+        self.notes.append(f"left out: {path or 'tokenizer.json'} has no readable list of added tokens")
         return {}
 
     def _path(self, name: str) -> str | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -155,7 +157,20 @@ class _Repository:
 
     def _folder(self) -> Model:
         self._fetch(list(self._wanted()))
-        model = folder.resolve(str(self.listing.snapshot), vetting=self.reach.vetting, listed=self.listing.top)
+        listing = self.listing
+        with ExitStack() as stack:
+
+            @cache
+            def tokenizer() -> ByteSource:
+                return stack.enter_context(self._bytes(_TOKENIZER))
+
+            remote = self.asked is not None and _TOKENIZER in listing.files
+            model = folder.resolve(
+                str(listing.snapshot),
+                vetting=self.reach.vetting,
+                listed=listing.top,
+                head=(lambda limit: tokenizer().read(0, limit)) if remote else None,
+            )
         notes = [*(self._unknown(model) if self.asked is None else ()), *model.notes]
         if model.templates and quants.models(self.listing.files):
             notes.append(f"read as transformers does; its GGUFs have templates of their own: {self.repo}:QUANT")
