@@ -8,7 +8,7 @@ import os
 import sys
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from templatelint import accommodation, call_syntax, cards, cases, checks, disagreement, engines, matrix, reading
 from templatelint.model import (
@@ -48,6 +48,7 @@ _CALL_MARK = "call.1.value"
 _TOOL_MARKS = ("tools.1.description", "tools.1.name", _CALL_MARK)
 _TOOLS_IGNORED = "TL201"
 _TOOLS = "tools"
+_CHAT, _CHAT_CASE, _TOOLS_CASE = "chat", "chat-basic", "tools-offer"
 _MISSING, _NO_CHAT = "TL601", "TL007"
 # Rules that look at further cells, which are worth observing in few templates.
 _DISAGREEMENT, _TRIMMING = "TL004", "TL005"
@@ -63,6 +64,10 @@ _SAME_LOSS = (
 _READS_NONE = "unsupported"
 # The name under which models carry a template for requests with tools.
 _TOOL_USE = "tool_use"
+# Engines that load also the templates that they serve nothing with: what fails to load there is told.
+# Engines that serve every request with one template.
+_ONE_ALONE = frozenset({"sglang", "tgi"})
+_LOADS_ALL = frozenset({"llama.cpp", "llama-cpp-python", "ollama"})
 # Below this many templates, starting worker processes costs more than it saves.
 _WORTH_WORKERS = 16
 
@@ -249,6 +254,7 @@ def _judge(unit: _Unit, options: Options, further_cases: Sequence[str] = ()) -> 
     views: dict[str, View] = {}
     not_run: list[NotRun] = []
     parsers = dict(options.parsers)
+    use = _Use.of(unit, running)
     if _DISAGREEMENT in told and all(engine.renderer != disagreement.REFERENCE for engine in running):
         alone = "nothing to compare with: name an engine that renders with Jinja2 beside, as transformers"
         not_run.append(NotRun(_DISAGREEMENT, unit.ref, alone))
@@ -263,15 +269,19 @@ def _judge(unit: _Unit, options: Options, further_cases: Sequence[str] = ()) -> 
         parser, asked = parsers.get(engine.name, ""), frozenset(options.needs or ())
         view = View.of(engine, unit.model, unit.template, observed, adapted, parser=parser, asked=asked)
         views[engine.name] = view
-        for card in evaluated:
+        for card in evaluated if use.matters(view) else ():
             found, gaps, crashed = _apply(card, view)
-            faults += [(card, engine.name, fault) for fault in found]
+            faults += [(card, engine.name, use.placed(card, engine.name, fault)) for fault in found]
             if card.id in told and (view.load_error is None or crashed):
                 not_run += [NotRun(card.id, unit.ref, f"{engine.name}: {gap}", crashed) for gap in gaps]
-        if view.load_error is not None:
+        if view.load_error is not None and use.matters(view):
             not_run.append(NotRun("*", unit.ref, f"{engine.name}: does not load the template"))
     for_tools = unit.model.template(_TOOL_USE) is not None
-    stance = _stance(options, _serving(unit, running), shows_tools=for_tools or _shows_tools(observed))
+    stance = _stance(
+        options,
+        [engine for engine in running if engine.name in use.judging],
+        shows_tools=for_tools or _shows_tools(observed),
+    )
     kept = [row for row in unsubsumed(faults, views) if row.card.id in told]
     findings = [_merged(unit, group, kept, stance) for group in _alike(kept)]
     findings.sort(key=lambda found: (SEVERITIES.index(found.severity), found.place.line, found.rule))
@@ -385,13 +395,43 @@ def _alike(faults: Iterable[Told]) -> Iterable[list[Told]]:
 # ---------------------------------------------------------------------------------------- the findings
 
 
-def _serving(unit: _Unit, running: Sequence[Engine]) -> Sequence[Engine]:
-    """The engines that serve requests with the template: the others do not speak against a fault of it."""
-    if len(unit.model.templates) == 1:
-        return running
-    asked = [cases.get(case_id).request for case_id in ("chat-basic", "tools-offer")]
-    found = [one for one in running if any(one.choose(unit.model, request) == unit.template for request in asked)]
-    return found or running
+class _Use(NamedTuple):
+    """Which engines serve anything with a template: the others do not speak against a fault of it.
+
+    Attributes:
+        chatting: those that serve plain chat with it.
+        serving: those, and those that serve requests with tools.
+        judging: those whose users may get to it.
+    """
+
+    chatting: frozenset[str]
+    serving: frozenset[str]
+    judging: frozenset[str]
+
+    @staticmethod
+    def of(unit: _Unit, running: Sequence[Engine]) -> _Use:
+        """As the engines choose among the templates of the model."""
+        every = frozenset(engine.name for engine in running)
+        if len(unit.model.templates) == 1:
+            return _Use(every, every, every)
+        chatting, offering = (_choosing(unit, running, case_id) for case_id in (_CHAT_CASE, _TOOLS_CASE))
+        serving = chatting | offering
+        # one that none of them chooses, some serve where a request names it
+        return _Use(chatting, serving, serving or every - _ONE_ALONE)
+
+    def matters(self, view: View) -> bool:
+        """Whether what the template does there harms anybody."""
+        return view.engine in self.judging or (view.load_error is not None and view.engine in _LOADS_ALL)
+
+    def placed(self, card: Card, engine: str, fault: Fault) -> Fault:
+        """What a template that serves requests with tools alone does to chat, it does to tools."""
+        of_chat = (fault.need or card.need) == _CHAT
+        return replace(fault, need=_TOOLS) if of_chat and engine in self.serving - self.chatting else fault
+
+
+def _choosing(unit: _Unit, running: Sequence[Engine], case_id: str) -> frozenset[str]:
+    request = cases.get(case_id).request
+    return frozenset(engine.name for engine in running if engine.choose(unit.model, request) == unit.template)
 
 
 def _stance(options: Options, running: Sequence[Engine], *, shows_tools: bool) -> Stance:

@@ -134,6 +134,10 @@ class View:
         error = self.error(case_id)
         return None if error is None or error.out_of_budget else error
 
+    def tried(self, case_id: str) -> bool:
+        """Whether the cell was tried, and not served by another template of the model."""
+        return (self.adapted.get(case_id, case_id), self.engine) in self.matrix.cells
+
     def renders(self, case_id: str) -> bool:
         """Whether the cell was tried and gave a prompt."""
         cell = self.matrix.cells.get((self.adapted.get(case_id, case_id), self.engine))

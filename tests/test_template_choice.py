@@ -13,12 +13,14 @@ TOOLS = "{% if tools %}<|im_start|>system\n{{ tools | tojson }}<|im_end|>\n{% en
 BROKEN = "{% if"
 
 
-def _found(named: dict[str, str], *engines: str, picked: bool = False) -> list[Finding]:
+def _found(
+    named: dict[str, str], *engines: str, picked: bool = False, select: tuple[str, ...] = ("TL001", "TL608")
+) -> list[Finding]:
     templates = tuple(
         Template(name, source, Origin("m.gguf", source, locatable=False)) for name, source in named.items()
     )
     model = Model("m.gguf", "gguf", templates, Tokenizer(special_tokens={"bos_token": "<s>"}), picked=picked)
-    options = Options(engines=engines, select=("TL001", "TL608"), vetting=True)
+    options = Options(engines=engines, select=select, vetting=True)
     return list(lint([model], options).findings)
 
 
@@ -71,3 +73,23 @@ def test_a_template_for_tools_that_does_not_parse_fails_where_it_is_used_and_is_
 def test_a_template_that_does_not_load_ends_what_uses_it(named: dict[str, str], engine: str, told: str) -> None:
     found = [finding for finding in _found(named, engine) if finding.rule == "TL001"]
     assert [(finding.ref, finding.severity) for finding in found] == ([(told, "error")] if told else [])
+
+
+def test_what_a_template_for_tools_does_to_chat_it_does_to_tools() -> None:
+    named = {"default": TURNS, "tool_use": "{{ raise_exception('no tools') }}"}
+    (refused,) = _found(named, select=("TL210",))
+    # SGLang serves nothing with it, and does not speak against the error
+    assert (refused.severity, refused.engines) == ("error", ("transformers", "llama.cpp", "vllm"))
+    assert refused.message.startswith("a request that offers tools makes the template raise: ")
+    assert {finding.needs for finding in _found({"default": TURNS, "tool_use": BROKEN}, "vllm")} == {("tools",)}
+    assert {finding.needs for finding in _found({"default": BROKEN, "tool_use": TOOLS}, "vllm")} == {("chat",)}
+    assert {finding.needs for finding in _found({"default": TURNS, "tool_use": BROKEN}, "llama-cpp-python")} == {
+        ("chat",)
+    }
+
+
+def test_a_template_harms_nobody_on_an_engine_that_serves_nothing_with_it() -> None:
+    named = {"default": TOOLS, "tool_use": TOOLS + "{% if never %}{{ 1 | nosuch }}{% endif %}"}
+    every = ("transformers", "llama.cpp", "sglang")
+    told = [finding for finding in _found(named, *every, select=("TL0",)) if finding.template == "tool_use"]
+    assert {engine for finding in told for engine in finding.engines} == {"transformers", "llama.cpp"}

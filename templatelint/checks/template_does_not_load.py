@@ -11,15 +11,15 @@ from templatelint.model import Fault
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from templatelint.model import RenderError
     from templatelint.view import View
 
 CASES = ()
 
-_CHAT, _TOOLS = "chat-basic", "tools-offer"
-# Engines that look only at templates which they choose of themselves, whatever else the model carries.
-_LOOKS_AT_OWN = frozenset({"llama.cpp", "ollama", "sglang", "tgi"})
-# llama.cpp's, and that of Ollama, which leaves the choice to it (common/chat.cpp::common_chat_templates_init)
-_IGNORES = {"llama.cpp": "tool_use", "ollama": "tool_use"}
+_CHAT, _TOOLS, _TOOL_USE = "chat-basic", "tools-offer", "tool_use"
+# llama.cpp, and with it Ollama, looks at no other template besides the default one, and goes on where it cannot parse
+# that (common/chat.cpp::common_chat_templates_init).
+_IGNORES = frozenset({"llama.cpp", "ollama"})
 
 
 def check(view: View) -> Iterator[Fault]:
@@ -28,8 +28,8 @@ def check(view: View) -> Iterator[Fault]:
     if error is None or error.out_of_budget:
         return
     starts = error.kind != "no-start"
-    if view.engine in _LOOKS_AT_OWN and not _serves(view):
-        yield from _passed_over(view, error.message)
+    if view.engine in _IGNORES and not any(_serves(view, case_id) for case_id in (_CHAT, _TOOLS)):
+        yield from _ignored(view, error)
         return
     yield Fault(
         message=f"the template does not load: {error.message}" if starts else error.message,
@@ -42,26 +42,24 @@ def check(view: View) -> Iterator[Fault]:
     )
 
 
-def _serves(view: View) -> bool:
-    """Whether the engine chooses the template for any request."""
+def _serves(view: View, case_id: str) -> bool:
+    """Whether the engine chooses the template for that request."""
     engine = engines.get(view.engine)
-    requests = (to_form(get(case_id).request, engine.client_form) for case_id in (_CHAT, _TOOLS))
-    return any(engine.choose(view.model, request) == view.template for request in requests)
+    return engine.choose(view.model, to_form(get(case_id).request, engine.client_form)) == view.template
 
 
-def _passed_over(view: View, why: str) -> Iterator[Fault]:
-    """A template that the engine does without: what it serves the requests with instead."""
-    if _IGNORES.get(view.engine) != view.template.name or view.model.template("default") is None:
-        return
-    error = view.load_error
-    yield Fault(
-        message=f"{view.engine} cannot parse the template tool_use, logs that it ignores it, and serves requests with "
-        f"tools with the default template: {why}",
-        help="mend the syntax at this place: until it parses, what the default template makes of tools is what counts",
-        cause="ignored",
-        span=None if error is None else view.span_of(error),
-        impact="degrades",
-    )
+def _ignored(view: View, error: RenderError) -> Iterator[Fault]:
+    """A template for tools in whose place the engine takes the default one."""
+    if view.template.name == _TOOL_USE and view.model.template("default") is not None:
+        yield Fault(
+            message=f"{view.engine} cannot parse the template {_TOOL_USE}, logs that it ignores it, and serves "
+            f"requests with tools with the default template: {error.message}",
+            help="mend the syntax at this place: until it parses, what counts is what the default template does",
+            cause="ignored",
+            span=view.span_of(error),
+            impact="degrades",
+            need="tools",
+        )
 
 
 def _help(message: str) -> str:

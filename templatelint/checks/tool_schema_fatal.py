@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from templatelint.view import View
 
+_CHAT = "chat-basic"
 _USUAL = ("tools-offer", "tools-many")
 _RICH, _OPTIONAL = "tool-schema-rich", "tool-schema-rich+optional"
 _UNUSUAL = {
@@ -21,12 +22,13 @@ _UNUSUAL = {
 }
 # the engine's own limits, and what TL002 tells
 _ELSEWHERE = frozenset({"invalid-request", "unsupported"})
-CASES = ("chat-basic", *_USUAL, *_UNUSUAL)
+CASES = (_CHAT, *_USUAL, *_UNUSUAL)
 
 
 def check(view: View) -> Iterator[Fault]:
     """Offer usual tools, then unusual ones that JSON Schema and OpenAI's API allow."""
-    anyway = view.raised("chat-basic")
+    # a template for requests with tools alone is asked for nothing else
+    anyway = view.raised(_CHAT) if view.tried(_CHAT) else None
     failed = {
         case_id: error
         for case_id in (*_USUAL, *_UNUSUAL)
