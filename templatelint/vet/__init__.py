@@ -75,8 +75,13 @@ def vet(model: Model, options: lint.Options, beside: Beside = Beside()) -> Vette
     running = engines.running(options.engines)
     known = inspection.read(model, running, {engine.name: _view(engine, model, judged.views) for engine in running})
     report = judged.report
+    rules = lint.chosen(options)
     for found, gaps in _further(model, known, beside, options, report.findings):
-        report = replace(report, findings=(*report.findings, *found), not_run=(*report.not_run, *gaps))
+        report = replace(
+            report,
+            findings=(*report.findings, *(one for one in found if one.rule in rules)),
+            not_run=(*report.not_run, *(row for row in gaps if row.rule in rules | {_ALL})),
+        )
     if beside.replay:
         report = replace(report, findings=tuple(replace(found, replay=beside.replay) for found in report.findings))
     ground = Ground(
