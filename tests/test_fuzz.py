@@ -65,7 +65,7 @@ def test_what_is_wrong_is_noticed(
 ) -> None:
     unreadable = gave[1] != b"x"
     exact: dict[tuple[str, ...], bytes] = {} if unreadable else {COMMAND: b"y"}
-    case = Case("template", {}, [COMMAND], unreadable, exact)
+    case = Case("template", {}, [COMMAND], frozenset({COMMAND}) if unreadable else frozenset(), exact)
     monkeypatch.setattr(running, "ran", lambda *_: gave)
     (row,) = running.run(case, tmp_path, SECONDS)
     assert row.wrong == wrong

@@ -17,7 +17,8 @@ class Case:
         kind: the generator that made it.
         files: path below the working folder → content.
         commands: command lines without the program; paths are relative to that folder.
-        unreadable: whoever can read the template must say otherwise: its maker knows that nobody can.
+        refused: those of the command lines that must not exit with 0: their maker knows that nobody can read the
+            template, or that there is none.
         exact: command line → the text that it has to print where it exits with 0.
         environment: variables; `{folder}` stands for the working folder.
     """
@@ -25,10 +26,6 @@ class Case:
     kind: str
     files: Mapping[str, bytes]
     commands: Sequence[tuple[str, ...]]
-    unreadable: bool = False
+    refused: frozenset[tuple[str, ...]] = frozenset()
     exact: Mapping[tuple[str, ...], bytes] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
-
-
-# commands whose exit code 0 says that the template was read and is in order
-JUDGING = frozenset({"lint", "vet"})

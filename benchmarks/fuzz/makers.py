@@ -54,22 +54,31 @@ def gguf(random: Random) -> Case:
     raw = ggufs.gguf(random)
     commands = _commands(random, "m.gguf", several=random.choice((1, 2)))
     commands += [("embed", "m.gguf", "--template", "good.jinja", "-o", "n.gguf", *random.choice(((), ("--force",))))]
-    unreadable, exact = _of_gguf(raw)
-    return Case("gguf", {"m.gguf": raw, **_BESIDE}, commands, unreadable, exact)
+    own = [command for command in commands if "m.gguf" in command]
+    readable, exact = _of_gguf(raw)
+    refused: list[tuple[str, ...]] = own if not readable else []
+    if readable and not exact and not any(word in raw for word in _NO_CHAT):
+        refused = [command for command in own if command[0] in _JUDGING and "--against" not in command]
+    return Case("gguf", {"m.gguf": raw, **_BESIDE}, commands, frozenset(refused), exact)
+
+
+# what may say that nobody chats with a file
+_NO_CHAT = (b"general.type", b"pooling_type", b"clip", b"bert")
+_JUDGING = frozenset({"lint", "vet", "extract", "render"})
 
 
 def _of_gguf(raw: bytes) -> tuple[bool, dict[tuple[str, ...], bytes]]:
-    """Whether nobody can read its template, and what `extract` has to print."""
+    """Whether its header can be read, and what `extract` has to print; nothing where there is no default template."""
     try:
         found = ggufs.read(raw)
-    except (ggufs.Broken, RecursionError):
-        return True, {}
-    for template in found.values():
-        try:
+        for template in found.values():
             template.decode()
-        except UnicodeDecodeError:
-            return True, {}
-    return False, {("extract", "m.gguf"): found[ggufs.TEMPLATE]} if ggufs.TEMPLATE in found else {}
+    except (ggufs.Broken, RecursionError, UnicodeDecodeError):
+        return False, {}
+    default = found.get(ggufs.TEMPLATE, found.get(f"{ggufs.TEMPLATE}.default"))
+    if default is None and len(found) == 1:  # a named one alone
+        (default,) = found.values()
+    return True, {} if default is None else {("extract", "m.gguf"): default}
 
 
 def split(random: Random) -> Case:
@@ -104,18 +113,20 @@ def template(random: Random) -> Case:
     raw = source.encode("utf-8", "surrogatepass")
     if random.random() < 0.1:
         raw = damaged(raw, random)
+    commands = _commands(random, "t.jinja")
+    files = {"t.jinja": raw, **_BESIDE}
     try:
         text = raw.decode()
-        unreadable = "\0" in text
     except UnicodeDecodeError:
-        text, unreadable = "", True
-    commands = _commands(random, "t.jinja")
-    if not unreadable and not jinja.parses(text):
-        # what Jinja does not parse, another engine may: only this one is held to it
-        commands.append(("lint", "t.jinja", "--engine", "transformers"))
-        return Case("template-unparsed", {"t.jinja": raw, **_BESIDE}, commands[:1] + commands[-1:], unreadable=True)
-    exact: dict[tuple[str, ...], bytes] = {} if unreadable else {("extract", "t.jinja"): raw}
-    return Case("template", {"t.jinja": raw, **_BESIDE}, commands, unreadable, exact)
+        text = "\0"
+    if "\0" in text:
+        return Case("template-binary", files, commands, frozenset(row for row in commands if row[1] == "t.jinja"))
+    exact: dict[tuple[str, ...], bytes] = {("extract", "t.jinja"): raw}
+    if jinja.parses(text):
+        return Case("template", files, commands, frozenset(), exact)
+    # what Jinja does not parse, another engine may
+    held = ("lint", "t.jinja", "--engine", "transformers")
+    return Case("template-unparsed", files, [*commands, held], frozenset({held}), exact)
 
 
 # ------------------------------------------------------------------------------------------------ folders
@@ -157,8 +168,10 @@ def folder(random: Random) -> Case:
     if random.random() < 0.1:
         del written[random.choice(sorted(written))]
     ref = random.choice(("model", "model", f"model/{random.choice(sorted(files))}"))
+    commands = _commands(random, ref)
     unreadable = ref.endswith("tokenizer_config.json") and _no_json(written.get(ref, b""))
-    return Case("folder", {**written, **_BESIDE}, _commands(random, ref), unreadable)
+    refused = [command for command in commands if command[1] == ref] if unreadable else []
+    return Case("folder", {**written, **_BESIDE}, commands, frozenset(refused))
 
 
 def _no_json(raw: bytes) -> bool:
@@ -244,7 +257,7 @@ def ollama(random: Random) -> Case:
             layer("system", odd(random).encode()),
         ],
     }
-    if random.random() < 0.7:
+    if random.random() < 0.5:
         manifest = changed(manifest, random)
     files = {**blobs, "store/manifests/registry.ollama.ai/library/m/latest": as_json(manifest, random), **_BESIDE}
     if random.random() < 0.2:
@@ -329,7 +342,7 @@ fail-on = "warning"
 [[override]]
 file = "*.jinja"
 model = "good.jinja"
-reason = "{random.choice(("a", "b"))}"
+needs = ["{random.choice(("chat", "tools"))}"]
 [per-file-ignores]
 "*.jinja" = ["TL5"]
 """

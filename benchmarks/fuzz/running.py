@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fuzz.case import JUDGING, Case
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import FrameType
+
+    from fuzz.case import Case
 
 _EXITS = (0, 1, 2)
 _WALL = 6  # seconds on the wall for one of processor time, after which a command is ended: it may be waiting
@@ -91,14 +91,13 @@ def _spent() -> float:
 
 def _wrong(case: Case, command: tuple[str, ...], code: int, out: bytes, err: str) -> str:
     internal = next((line for line in err.splitlines() if "internal: " in line), "")
-    judged = code == 0 and command[0] in JUDGING and "good.jinja" not in command
     checks = (
         (code not in _EXITS, f"exit code {code}"),
         (internal, f"a fault of ours: {internal}"),
         ("Traceback (most recent call last)" in err, "a traceback"),
         ("the rule crashed" in err or b"the rule crashed" in out, "a rule crashed"),
         (any(char < " " and char not in "\n\t" for char in err), "a control character on stderr"),
-        (judged and case.unreadable, "clean, and nobody can read the template"),
+        (code == 0 and command in case.refused, "clean, and nobody can read the template"),
         (code == 0 and out != case.exact.get(command, out), "prints another text than the file carries"),
         (code != 0 and not err and not out, "says nothing"),
     )
