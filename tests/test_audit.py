@@ -25,6 +25,11 @@ IN_DOCKER = ["warning --tools read_file: whoever reaches its port has the server
 VLLM = ["serve", "m", "--enable-auto-tool-choice", "--tool-call-parser"]
 
 
+@pytest.fixture(autouse=True)
+def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TEMPLATELINT_API_KEY", raising=False)
+
+
 def _told(*words: str, source: str = CHATML, engine: str = "llama.cpp", **more: Any) -> list[str]:
     found, _ = audited(words, engine, source, **more)
     return [f"{one.severity} {one.message}" for one in found]
@@ -118,6 +123,18 @@ def test_what_a_llama_server_opens_to_others(words: str, ref: str | None, starts
     assert not any("secret" in one.message + one.help for one in found)
 
 
+def test_a_server_that_asked_for_a_key_is_open_to_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["--tools", "all", "--host", "192.168.1.5"]
+    (one,), _ = audited(words)
+    assert one.severity == "error"
+    assert one.message.endswith(", without a key")
+    (other,), _ = audited(words, login=True)
+    monkeypatch.setenv("TEMPLATELINT_API_KEY", "sesame")
+    (one,), _ = audited(words)
+    assert one.severity == other.severity == "warning"
+    assert "key" not in one.message + other.message
+
+
 def test_what_cannot_be_read_is_said() -> None:
     found, not_run = audited(None)
     assert found == ()
@@ -128,7 +145,7 @@ def test_what_cannot_be_read_is_said() -> None:
 def test_the_list_of_tools_tells_where_the_command_line_does_not() -> None:
     found, not_run = audited(None, tools=[{"display_name": "Run", "tool": "exec_shell_command"}])
     assert [one.message for one in found] == [
-        "GET /tools answers: whoever reaches its port has the server run exec_shell_command"
+        "GET /tools answers: whoever reaches its port has the server run exec_shell_command, without a key"
     ]
     assert [row.rule for row in not_run] == ["TL705"]
     assert audited(None, tools=[])[0] == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,7 @@ class Started:
         syntax: how the template writes calls and thoughts; None where nobody asked.
         switches: variables that turn thinking on and off; None where that is not known.
         advised: the flags with which the engine reads the replies.
+        keyed: the server was asked with a key, or a password.
     """
 
     model: Model
@@ -50,10 +52,13 @@ class Started:
     syntax: CallSyntax | None
     switches: tuple[str, ...] | None
     advised: tuple[str, ...]
+    keyed: bool
 
     @staticmethod
     def of(model: Model, launch: Launch, known: Inspection) -> Started:
         """The server with what is known of its template."""
+        from templatelint.sources.endpoint import KEY, LOGIN
+
         engine = launch.engine
         facts = known.capabilities.get(engine)
         told = known.syntax.get(engine)
@@ -68,6 +73,7 @@ class Started:
             told,
             facts.thinking_switch if facts is not None else None,
             flags.arguments if flags is not None else (),
+            bool(os.environ.get(KEY, "").strip()) or launch.settings.get(LOGIN) is True,
         )
 
     @property

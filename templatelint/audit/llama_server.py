@@ -217,11 +217,12 @@ def _listed(started: Started) -> object:
 def _opened(started: Started, line: CommandLine | None) -> Iterator[LaunchFault]:
     """Tools that the server itself runs for whoever asks: `POST /tools` takes no model and no template."""
     open_to = _open_to(started, line)
-    keyed = line is not None and any(line.value(name) for name in _KEYS)
+    # a key that is in no flag we see (a router's, `LLAMA_API_KEY`) is one that we were asked for: `/props` wants it too
+    keyed = started.keyed or (line is not None and any(line.value(name) for name in _KEYS))
     exposed = bool(open_to) and not keyed
     for flag, what, cause in _doors(started, line):
         who = f"anyone who reaches {open_to}" if exposed else "whoever reaches its port"
-        key = "" if keyed else ", without a key" if line is not None else ""
+        key = "" if keyed else ", without a key"
         yield LaunchFault(
             f"{flag}: {who} has the server {what}{key}",
             "start llama-server without it: function calling needs none of it"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from templatelint.sources.reach import Reach
 
 KEY = "TEMPLATELINT_API_KEY"
+LOGIN = "login"
+"""The setting of a launch that says that its address holds a name and a password."""
 
 _PATIENCE = Patience(connect=5.0, read=20.0, whole=60.0)
 # Asked in this order: a route of an earlier one tells it apart from those behind it.
@@ -41,6 +43,8 @@ def resolve(ref: str, reach: Reach) -> Model:
     """
     with _connected(ref, offline=reach.offline) as (routes, model_id):
         told = _ask(routes, model_id, reach)
+    if routes.base.login:  # whose name and password are in no reference that we hand on
+        told = replace(told, launch=replace(told.launch, settings={**told.launch.settings, LOGIN: True}))
     # the answers that a template came in are no file of the user's
     return replace(told.model(f"{routes.name}{f'?model={model_id}' if model_id else ''}"), local=False)
 
