@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _TABLE = Path(__file__).with_suffix(".toml")
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 # metadata that names a model, or what it was made of
-_NAMES = ("general.name", "general.basename", "hub.repository", "hub.base_model")
+_NAMES = ("general.name", "general.basename", "hub.repo", "hub.base_model")
 _BASE_NAME = re.compile(r"general\.(base_model\.\d+\.(name|repo_url)|source\..*|repo_url)")
 
 
