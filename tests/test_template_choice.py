@@ -4,6 +4,7 @@ import pytest
 
 from templatelint.lint import Options, lint
 from templatelint.model import Finding, Model, Origin, Template, Tokenizer
+from templatelint.vet import Beside, vet
 
 TURNS = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
@@ -11,6 +12,7 @@ TURNS = (
 )
 TOOLS = "{% if tools %}<|im_start|>system\n{{ tools | tojson }}<|im_end|>\n{% endif %}" + TURNS
 BROKEN = "{% if"
+ORDERED = (("tool_use", BROKEN), ("default", TURNS))
 
 
 def _found(
@@ -93,3 +95,14 @@ def test_a_template_harms_nobody_on_an_engine_that_serves_nothing_with_it() -> N
     every = ("transformers", "llama.cpp", "sglang")
     told = [finding for finding in _found(named, *every, select=("TL0",)) if finding.template == "tool_use"]
     assert {engine for finding in told for engine in finding.engines} == {"transformers", "llama.cpp"}
+
+
+def test_an_engine_that_goes_on_without_a_template_is_launched() -> None:
+    templates = tuple(Template(name, source, Origin("m", source)) for name, source in ORDERED)
+    model = Model("m.gguf", "gguf", templates, Tokenizer(special_tokens={"bos_token": "<s>"}))
+    vetted = vet(model, Options(engines=("llama.cpp",), needs=("chat", "tools")), Beside(upstream="none"))
+    assert {verdict.need: verdict.verdict for verdict in vetted.verdicts if verdict.asked} == {
+        "chat": "works",
+        "tools": "broken",
+    }
+    assert "llama.cpp" in vetted.launches

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from templatelint.inspection import Inspection
     from templatelint.model import Finding, Model, NotRun
 
-_BASIC = "chat-basic"
+_BASIC, _TOOLS = "chat-basic", "tools-offer"
 _READS_NONE = "unsupported"
 _ALL = "*"
 _AUTO = "auto"
@@ -163,9 +163,13 @@ def _view(engine: Engine, model: Model, views: Sequence[Mapping[str, View]]) -> 
         return View.of(engine, model, template, Matrix(planned, {}, {}, skipped), {})
     if len(own) == 1:
         return own[0]
-    whole, adapted = own[0].matrix, dict(own[0].adapted)
-    for view in own[1:]:
-        loads = {name: whole.loads.get(name) or error for name, error in view.matrix.loads.items()}
+    whole, adapted = replace(own[0].matrix, loads={}), dict(own[0].adapted)
+    asked = [cases.get(case_id).request for case_id in (_BASIC, _TOOLS)]
+    chosen = [engine.choose(model, request) for request in asked]
+    for view in own:
+        # one that does not load, and that it serves nothing with, keeps the engine from nothing
+        loads = view.matrix.loads if view.template in chosen else {}
+        loads = {name: whole.loads.get(name) or error for name, error in loads.items()}
         whole = replace(whole.extended(view.matrix), loads={**whole.loads, **loads})
         adapted |= {
             plain: variant for plain, variant in view.adapted.items() if (variant, engine.name) in view.matrix.cells
