@@ -6,6 +6,7 @@ import logging
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -215,6 +216,45 @@ def test_named_templates_and_revisions(hub: HubServer) -> None:
     for ref in ("owner/name@a/b", f"owner/name@{OTHER}", "hf:owner/name@a%2Fb"):
         assert resolve(ref).metadata["hub.commit"] == OTHER
         assert resolve(ref, reach=OFFLINE).metadata["hub.commit"] == OTHER
+
+
+NAMED = json.dumps({"chat_template": [{"name": "default", "template": "D"}, {"name": "rag", "template": "R"}]})
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "a config": {"tokenizer_config.json": CONFIG, "tokenizer.json": "{}"},
+    "named templates": {"tokenizer_config.json": NAMED, "special_tokens_map.json": '{"eos_token": "</s>"}'},
+    "files of templates": {**SMALL, "additional_chat_templates/rag.jinja": "R"},
+    "a processor": {"processor_config.json": '{"chat_template": "P"}', "tokenizer_config.json": "{}"},
+    "a processor's own file": {"chat_template.json": '{"chat_template": "P"}', "tokenizer_config.json": CONFIG},
+    "added tokens": {
+        "tokenizer_config.json": CONFIG,
+        "generation_config.json": '{"eos_token_id": [1, 2]}',
+        "tokenizer.json": '{"added_tokens": [{"id": 2, "content": "<|two|>"}], "model": {}}',
+    },
+    "an encoder": {"tokenizer_config.json": "{}", "config.json": '{"architectures": ["BertModel"]}'},
+    "nothing of use": {"config.json": "[]", "tokenizer_config.json": CONFIG},
+}
+
+
+@pytest.mark.parametrize("vetting", [False, True], ids=["", "vetting"])
+@pytest.mark.parametrize("files", LAYOUTS.values(), ids=LAYOUTS)
+def test_a_repository_is_read_as_a_folder_is(
+    files: dict[str, Any], vetting: bool, hub: HubServer, tmp_path: Path
+) -> None:
+    hub.repos["owner/name"] = Repo(files)
+    for name, content in files.items():
+        (tmp_path / "there" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "there" / name).write_text(content, encoding="utf-8")
+    reach = Reach(vetting=vetting)
+    there, here = resolve("owner/name", reach=reach), resolve(str(tmp_path / "there"), reach=reach)
+    names = {name: path.replace(str(tmp_path / "there"), "owner/name") for name, path in sources(here).items()}
+    assert sources(there) == names
+    assert [each.source for each in there.templates] == [each.source for each in here.templates]
+    assert [each.source for each in there.others] == [each.source for each in here.others]
+    assert there.notes == tuple(note.replace(str(tmp_path / "there"), "owner/name") for note in here.notes)
+    assert (there.not_for_chat, there.kind) == (here.not_for_chat, here.kind)
+    assert {key: value for key, value in there.metadata.items() if not key.startswith("hub.")} == here.metadata
+    assert (there.tokenizer.vocabulary is None) == (here.tokenizer.vocabulary is None)
+    assert replace(there.tokenizer, vocabulary=None) == replace(here.tokenizer, vocabulary=None)
 
 
 def test_a_repository_that_has_moved(hub: HubServer) -> None:
