@@ -77,7 +77,8 @@ def _with_data(tokens: Iterator[Token]) -> Iterator[tuple[Token, str]]:
 
 def _follow(open_tags: list[bool], statement: list[Token]) -> None:
     """What a complete statement (its delimiters included) opens or closes."""
-    word, *rest = [token.value for token in statement[1:-1]] or [""]  # a tag may be empty in what is no template
+    # in what is no template, a tag may be empty or start with a number
+    word, *rest = [str(token.value) for token in statement[1:-1]] or [""]
     if word.startswith("end") and open_tags:
         open_tags.pop()
     elif word in {"else", "elif"} and open_tags:
