@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from gguf_bytes import header, text
+from hub_server import COMMIT, Repo
 from program import CHATML, DEAF
 
+from templatelint.pin import lock
+
 if TYPE_CHECKING:
+    from hub_server import HubServer
     from program import InProcess
 
 PIN = ("pin", "--engine", "transformers")
@@ -179,3 +183,26 @@ def test_offline_what_is_elsewhere_is_left_out_and_said(pinned: Path, cli: InPro
     assert (row["rule"], row["ref"]) == ("TL704", "server:http://127.0.0.1:9")
     assert row["why"].startswith("--offline: ")
     assert cli(*CHECK, "server:http://127.0.0.1:9", "--offline").code == 2
+
+
+# ---------------------------------------------------------------------------------------------- repositories
+
+
+def test_a_repository_is_pinned_at_its_commit(folder: Path, cli: InProcess, hub: HubServer) -> None:
+    del folder
+    config = json.dumps({"bos_token": "<s>", "eos_token": "</s>"})
+    repo = Repo({"config.json": "{}", "tokenizer_config.json": config, "chat_template.jinja": CHATML})
+    hub.repos["owner/name"] = repo
+    assert cli(*PIN, "hf:owner/name").code == 0
+    (entry,) = lock.read(str(LOCK)).entries
+    assert (entry.ref, entry.source, entry.kind) == ("owner/name", "hub", "folder")
+    assert (entry.place, entry.revision) == ("chat_template.jinja", COMMIT)
+    assert cli(*CHECK).code == cli(*CHECK, "owner/name").code == 0
+    # of the cache, what a hook does with it
+    assert cli(*CHECK, "--offline").code == 0
+    hub.repos["owner/name"] = Repo({**repo.files, "chat_template.jinja": DEAF}, commit="f" * 40)
+    ran = cli(*CHECK, "--output-format", "json")
+    assert (ran.code, _rules(ran.out)) == (1, [("TL704", "error", "owner/name")])
+    # a moved branch is one line of the lock more
+    assert cli(*PIN, "owner/name").out.startswith("owner/name: pinned anew (was ")
+    assert lock.read(str(LOCK)).entries[0].revision == "f" * 40
