@@ -127,7 +127,7 @@ class Web:
         import httpx2
 
         self._client = httpx2.Client(
-            verify=_certificates(needed=not (self._stay and self.start.scheme == "http")),
+            verify=certificates(needed=not (self._stay and self.start.scheme == "http")),
             trust_env=not self.start.loopback,  # a proxy would not find this machine, and would see what it says
             follow_redirects=False,
         )
@@ -242,7 +242,7 @@ def _failures() -> tuple[type[Exception], ...]:
 
 
 @cache
-def _certificates(*, needed: bool) -> ssl.SSLContext:
+def certificates(*, needed: bool) -> ssl.SSLContext:
     """Whom to trust; nobody where no TLS can follow, as the store takes longer to read than a server to answer."""
     import ssl
 

@@ -13,7 +13,7 @@ import httpx2
 from templatelint.errors import TemplatelintError
 from templatelint.sources import opening
 from templatelint.sources.hub import refusals
-from templatelint.sources.web import Watch
+from templatelint.sources.web import Watch, certificates
 from templatelint.sources.web_refusals import failed, late
 
 if TYPE_CHECKING:
@@ -157,6 +157,7 @@ class _Client(httpx2.Client):
 
     def __init__(self) -> None:
         super().__init__(
+            verify=certificates(needed=True),
             event_hooks={"response": [_check]},
             follow_redirects=True,
             headers={"accept-encoding": "identity"},
