@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from templatelint.model import Model, Template
 
 _TABLE = Path(__file__).with_suffix(".toml")
+_READ = 500  # characters of a name
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 # metadata that names a model, or what it was made of
 _NAMES = ("general.name", "general.basename", "hub.repo", "hub.base_model")
@@ -60,7 +61,7 @@ def _revision(row: dict[str, Any]) -> Revision:
 def lacking(model: Model, template: Template) -> Revision | None:
     """The last fix that the template lacks; None where it is none of the old revisions that are known."""
     text = template.source.replace("\r\n", "\n").strip()
-    names = tuple(_SEPARATORS.sub("-", name.lower()) for name in _names(model, template))
+    names = tuple(_SEPARATORS.sub("-", name[-_READ:].lower()) for name in _names(model, template))
     older = [revision for revision in table() if revision.is_older(text, names)]
     return older[-1] if older else None
 

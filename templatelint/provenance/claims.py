@@ -19,6 +19,7 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _WORD = re.compile(r"[a-z0-9]+")
 _SHOWN = 80  # characters of what a file says
+_READ = 500  # characters of a name or URL
 _MAX_BASES = 100
 # What stands behind the name of a model where it is in another form: formats, widths, tools.
 _FORM = re.compile(
@@ -55,7 +56,7 @@ def _by_card(model: Model) -> Claim | str | None:
     """What the model card says: the Hub's own way to say it."""
     value = model.metadata.get(_CARD)
     listed = value if isinstance(value, (list, tuple)) else (value,)
-    names = [name for name in listed if isinstance(name, str) and name]
+    names = [name[:_READ] for name in listed[:_MAX_BASES] if isinstance(name, str) and name]
     if not names:
         return None
     relation = model.metadata.get(_RELATION)
@@ -108,7 +109,7 @@ def _bases(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _text(metadata: Mapping[str, Any], key: str) -> str:
     value = metadata.get(key)
-    return value.strip() if isinstance(value, str) else ""
+    return value.strip()[:_READ] if isinstance(value, str) else ""
 
 
 def _several(names: list[str]) -> str:
@@ -149,4 +150,4 @@ def _alike(model: Model, base: str) -> bool:
 
 
 def _named(name: str) -> str:
-    return _FORM.sub("", "-".join(_WORD.findall(name.lower())))
+    return _FORM.sub("", "-".join(_WORD.findall(name[:_READ].lower())))

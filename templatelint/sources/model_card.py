@@ -6,6 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from templatelint.errors import TemplatelintError
+from templatelint.sources import opening
+
 README = "README.md"
 BASE_MODEL, RELATION = "hub.base_model", "hub.base_model_relation"
 
@@ -16,17 +19,16 @@ _FENCE = "---"
 # A value of YAML as cards write them: plain or quoted on one line, a list in brackets, or lines that begin with a dash.
 _ENTRY = re.compile(r"(?P<key>base_model|base_model_relation)[ \t]*:(?:[ \t]+(?P<value>\S.*))?")
 _ITEM = re.compile(r"[ \t]*-[ \t]+(?P<value>\S.*)")
-_COMMENT = re.compile(r"(?:^|[ \t]+)#.*")
 
 
 def read(folder: str) -> dict[str, Any]:
     """`hub.base_model` (a tuple of names) and `hub.base_model_relation`, as far as the folder's card has them."""
     try:
-        with Path(folder, README).open("rb") as handle:
+        with opening.open_regular(str(Path(folder, README))) as (handle, _):
             raw = handle.read(_MAX_BYTES)
-    except (OSError, ValueError):  # no card, no access; a name that no system has
+    except (OSError, ValueError, TemplatelintError):  # no card, no access, no file
         return {}
-    return front_matter(raw.decode("utf-8-sig", "replace"))
+    return front_matter((raw or b"").decode("utf-8-sig", "replace"))
 
 
 def front_matter(text: str) -> dict[str, Any]:
@@ -50,9 +52,17 @@ def front_matter(text: str) -> dict[str, Any]:
 
 
 def _values(text: str) -> list[str]:
-    text = _COMMENT.sub("", text).strip()
+    text = _uncommented(text).strip()
     words = text[1:-1].split(",") if text.startswith("[") and text.endswith("]") else [text]
     return [word for word in (word.strip().strip("'\"") for word in words[:_MAX_NAMES]) if word and word.isprintable()]
+
+
+def _uncommented(text: str) -> str:
+    """The text up to a `#` that begins a word."""
+    at = text.find("#")
+    while at > 0 and text[at - 1] not in " \t":
+        at = text.find("#", at + 1)
+    return text if at < 0 else text[:at]
 
 
 def _metadata(found: dict[str, list[str]]) -> dict[str, Any]:
