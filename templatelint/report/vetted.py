@@ -69,10 +69,11 @@ def answer(vetted: Vetted) -> str:
         groups = [f"{what}{where}" for what, where in _grouped(among, word, len(engines))]
         if groups:
             parts.append(f"{word}: {', '.join(groups)}")
-    tools = [one for one in vetted.verdicts if one.need == _TOOLS and not one.asked and one.verdict == "broken"]
-    parts += (
-        [f"not for tools ({', '.join(dict.fromkeys(rule for one in tools for rule in one.because))})"] if tools else []
-    )
+    serving = {one.engine for one in asked if one.serves}  # elsewhere that goes without saying
+    tools = [one for one in vetted.verdicts if one.need == _TOOLS and not one.asked and one.engine in serving]
+    if tools and all(one.verdict == "broken" for one in tools):
+        rules = dict.fromkeys(rule for one in tools for rule in one.because)
+        parts.append(f"not for tools ({', '.join(rules)})")
     return f"{ref} {'; '.join(parts)}"
 
 
