@@ -89,6 +89,7 @@ def _without(texts: Sequence[str], *lost: str) -> Words:
         ("Qwen-Qwen2.5-7B-Instruct", (*_CHATML, "<tool_call>", "</tool_call>"), "<tool_call>", "tools"),
         ("meta-llama-Llama-3.1-8B-Instruct", _LLAMA, "<|eot_id|>", "chat"),
         ("unsloth-gemma-3-270m-it", _GEMMA, "<start_of_turn>", "chat"),
+        ("LFM2.5-8B-A1B", (*_CHATML, "<|tool_call_start|>", "<|tool_call_end|>"), "<|tool_call_start|>", "tools"),
         ("deepseek-ai-DeepSeek-V3.1", (*_DEEPSEEK, *_CALLS, *_OUTPUTS), "<｜tool▁calls▁begin｜>", "tools"),
     ],
 )
@@ -121,11 +122,13 @@ def _turns(opens: str, closes: str) -> str:
         # Zephyr, TinyLlama, Tulu
         (_turns("<|ROLE|>\n", "</s>\n"), ("<s>", "</s>"), "note"),
         (_turns("<|ROLE|>\n", "<|end_of_text|>\n"), _LLAMA, "note"),
+        # a template of another family
+        (_turns("[ROLE]\n", "</s>\n"), _LLAMA, "error"),
         # Phi without one of its tokens
         (_turns("<|ROLE|>\n", "<|end|>\n"), ("<s>", "<|end|>", "<|user|>", "<|assistant|>"), "warning"),
         (_turns("<|ROLE|>\n", "<|end|>\n"), ("<s>", "<|end|>", "<|user|>", "<|assistant|>", "<|system|>"), None),
     ],
-    ids=["brackets", "headings", "tags", "text", "text in Llama's", "one missing", "whole"],
+    ids=["brackets", "headings", "tags", "text", "text in Llama's", "end of another", "one missing", "whole"],
 )
 def test_text_that_some_models_know_as_text_is_no_error(
     template: str, tokens: tuple[str, ...], severity: str | None

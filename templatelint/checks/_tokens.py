@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from templatelint import call_syntax
@@ -28,11 +29,18 @@ _TURN_TOKENS = frozenset(
     {marker for opener, closers in TURNS for marker in (opener, *closers) if opener != "[INST]"}
     | {"<|end_header_id|>", "<|header_end|>", "<|end_of_role|>", "<|message|>", "<|channel|>", "<|im_sep|>"}
     | {"<|im_user|>", "<|im_assistant|>", "<|im_system|>", "<|im_middle|>", "<|USER_TOKEN|>", "<|CHATBOT_TOKEN|>"}
-    | {"<|SYSTEM_TOKEN|>", "<|endoftext|>", "<|end_of_turn|>"}
+    | {"<|SYSTEM_TOKEN|>", "<|endoftext|>", "<|end_of_turn|>", "</s>", "<eos>"}
+    | {"<|endofturn|>", "<|startofturn|>", "<|role_end|>", "<|end_of_sentence|>", "<|EOT|>", "<|BOT|>"}
+    | {"<|message_sep|>", "<|role_sep|>", "<|im:start|>", "<|im:content|>", "<|im:end|>"}
+    | {f"<|{role}_{part}|>" for role in ("user", "assistant", "system", "developer") for part in ("start", "end")}
 )
 _CALL_TOKENS = frozenset(
     {"<tool_call>", "</tool_call>", "<|tool_call>", "<tool_call|>", "[TOOL_CALLS]", "[TOOL_RESULTS]"}
     | {"<start_function_call>", "<end_function_call>", "<seed:tool_call>", "</seed:tool_call>"}
+    | {"<|tool_call_start|>", "<|tool_call_end|>", "<|tool_call_begin|>", "<|tool_call_argument_begin|>"}
+    | {"<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", "<|tools_prefix|>", "<|tools_suffix|>"}
+    | {"<|START_ACTION|>", "<|END_ACTION|>", "<|action_start|>", "<|action_end|>", "<|plugin|>", "<|python_start|>"}
+    | {"<|tool_call:begin|>", "<|tool_call:end|>", "<|CALL_START|>", "<|CALL_END|>"}
 )
 # Vocabularies of 2023 (Llama 2 and Mistral 0.1, with a few tokens added) to which <tool_call> is plain text: models
 # that call tools learned it so (Hermes 2 Pro).
@@ -42,6 +50,7 @@ _PLAIN_TO_OLD = frozenset({"<tool_call>", "</tool_call>"})
 
 _THOUGHT = frozenset(mark for pair in THOUGHT for mark in pair)
 _MISSPELT, _ALIKE = 8, 0.85  # characters that a marker has at least for which another is meant; share of them in both
+_MORE, _MAX_ALIKE = 4, 500  # characters more or less that the other has; how many are compared
 _PROSE = 400  # characters of a header; more of it is text, which may speak about markers
 
 
@@ -105,7 +114,10 @@ def meant(marker: str, tokens: Vocabulary) -> str | None:
 
     if len(marker) < _MISSPELT or marker in _THOUGHT:
         return None
-    close = get_close_matches(marker, [token.text for token in tokens.special()], n=1, cutoff=_ALIKE)
+    ends, size = (marker[0], marker[-1]), len(marker)
+    texts = (token.text for token in tokens.special())
+    alike = (text for text in texts if abs(len(text) - size) <= _MORE and (text[:1], text[-1:]) == ends)
+    close = get_close_matches(marker, islice(alike, _MAX_ALIKE), n=1, cutoff=_ALIKE)
     return close[0] if close else None
 
 

@@ -11,7 +11,7 @@ from templatelint.engines import tokenizing
 from templatelint.model import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from templatelint.model import Impact, Vocabulary
     from templatelint.view import View
@@ -32,7 +32,9 @@ def check(view: View) -> Iterator[Fault]:
     around_calls = {
         marker: case_id for marker, case_id in _tokens.around_calls(view).items() if marker not in around_turns
     }
+    shown: dict[str, str] = {}
     for written, what, need in ((around_turns, "turns", "chat"), (around_calls, "tool calls", "tools")):
+        shown |= written
         missing = {marker: case_id for marker, case_id in written.items() if tokens.token(marker) is None}
         meant = {marker: token for marker in missing if (token := _tokens.meant(marker, tokens))}
         certain = {one: case_id for one, case_id in missing.items() if one in meant or _tokens.has_to_be_token(one)}
@@ -44,12 +46,17 @@ def check(view: View) -> Iterator[Fault]:
         plain = {
             marker: id_ for marker, id_ in missing.items() if _tokens.looks_like_token(marker) or marker in certain
         }
-        own = view.model.tokenizer.special_tokens.values()
-        mixed = any(_tokens.looks_like_token(one) for one in written if one not in missing and one not in own)
         if plain:
-            yield _fault(view, tokens, plain, (what, need, "degrades" if mixed else "informs"))
+            odd = not certain.keys() >= plain.keys() and _mixed(view, tokens, shown)
+            yield _fault(view, tokens, plain, (what, need, "degrades" if odd else "informs"))
     if not told:
         yield from _no_parser(view, tokens)
+
+
+def _mixed(view: View, tokens: Vocabulary, shown: Iterable[str]) -> bool:
+    """Whether some of the markers are tokens: a model that has tokens for its turns has them for its calls."""
+    own = view.model.tokenizer.special_tokens.values()
+    return any(_tokens.looks_like_token(one) and one not in own and tokens.token(one) is not None for one in shown)
 
 
 def _no_parser(view: View, tokens: Vocabulary) -> Iterator[Fault]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from itertools import islice
 from struct import Struct
 from typing import TYPE_CHECKING, Literal
 
@@ -22,6 +23,7 @@ _SPECIAL = (3, 4)
 _INT32 = (4, 5)  # value types; llama.cpp loads no file with others here
 
 _MAX_BYTES = 64 << 20  # of texts; the largest real vocabularies have 5 MB
+_MAX_SPECIAL = 1 << 16  # tokens; real vocabularies have 6,000 of them at most
 _MAX_HITS = 1000  # look-alikes of one text before the texts are gone through one by one
 
 
@@ -91,7 +93,7 @@ class GgufVocabulary:
         types = array("i", self.types)
         if byteorder != self.byte_order:
             types.byteswap()
-        wanted = [number for number, kind in enumerate(types) if kind in _SPECIAL]
+        wanted = islice((number for number, kind in enumerate(types) if kind in _SPECIAL), _MAX_SPECIAL)
         found: list[Token] = []
         walk: Iterator[tuple[int, int, int]] = iter(())
         block = -1
