@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
 import sys
 from contextlib import suppress
 from errno import ENOSPC
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import gguf
 import pytest
 from gguf_bytes import ARRAY, Tensor, Value, described, header, number, padded, text, texts, u32
-from program import CHATML, DEAF
+from program import CHATML, DEAF, environment
 
 from templatelint.cases import get
 from templatelint.embed import copying, embed
@@ -160,6 +161,29 @@ def test_what_ends_the_copy_leaves_everything_as_it_was(
     if isinstance(raised.value, TemplatelintError):
         assert raised.value.message == f"{old}: the disk is full, nothing was written"
     assert old.read_bytes() == before
+    assert list(old.parent.iterdir()) == [old]
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="files without a name are Linux's")
+def test_what_kills_us_leaves_nothing(old: Path) -> None:
+    program = """
+import os, signal, sys
+from pathlib import Path
+from templatelint.embed import copying, embed
+copying._some = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+embed(sys.argv[1], "default", "x", Path(sys.argv[1]))
+"""
+    before = old.read_bytes()
+    ended = subprocess.run([sys.executable, "-c", program, old], env=environment(), check=False)
+    assert ended.returncode == -9
+    assert list(old.parent.iterdir()) == [old]
+    assert old.read_bytes() == before
+
+
+def test_a_file_system_without_nameless_files_does_too(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copying, "_DESCRIPTORS", Path("nowhere"))
+    embed(str(old), "default", DEAF, old)
+    assert templates(old) == {"default": DEAF}
     assert list(old.parent.iterdir()) == [old]
 
 

@@ -6,6 +6,7 @@ import os
 import shutil
 from contextlib import contextmanager, suppress
 from errno import ENOSPC, ENXIO
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from templatelint.embed.splicing import Range, length_of
@@ -15,11 +16,11 @@ from templatelint.sources.opening import refused
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from io import FileIO
-    from pathlib import Path
 
     from templatelint.embed.splicing import Piece
 
 _SPACE = "free some space, or write to another disk"
+_DESCRIPTORS = Path("/proc/self/fd")
 _CHUNK = 16 << 20  # bytes a call copies: an interrupt waits no longer
 _BUFFER = 1 << 20  # bytes, where the system does not copy by itself
 
@@ -38,9 +39,12 @@ def replacing(target: Path, like: Path) -> Iterator[FileIO]:
     neighbour = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         try:
-            with neighbour.open("x+b", buffering=0) as stream:
+            nameless = _nameless(target.parent)
+            with nameless if nameless is not None else neighbour.open("x+b", buffering=0) as stream:
                 yield stream
                 os.fsync(stream.fileno())
+                if nameless is not None:
+                    _name(stream, neighbour)
             shutil.copymode(like, neighbour)
             neighbour.replace(target)
             _keep(target.parent)
@@ -48,6 +52,25 @@ def replacing(target: Path, like: Path) -> Iterator[FileIO]:
             neighbour.unlink(missing_ok=True)
     except OSError as error:
         raise _unwritten(target, error) from error
+
+
+def _nameless(folder: Path) -> FileIO | None:
+    """A file without a name, which is gone with us, whatever ends us; None where there are none such."""
+    if not hasattr(os, "O_TMPFILE") or not _DESCRIPTORS.is_dir():
+        return None
+    try:
+        return os.fdopen(os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600), "w+b", buffering=0)
+    except OSError:  # the file system has none; what else is wrong with the folder is told by the next attempt
+        return None
+
+
+def _name(stream: FileIO, path: Path) -> None:
+    # Only with a folder's descriptor does Python follow the link, which here stands for the file.
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.link(_DESCRIPTORS / str(stream.fileno()), path, src_dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def _unwritten(target: Path, error: OSError) -> TemplatelintError:
