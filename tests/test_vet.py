@@ -14,7 +14,7 @@ import pages
 import pytest
 from gguf_bytes import ARRAY, Value, flag, header, text, texts, u32
 from hub_server import Padded, Repo
-from program import CHATML
+from program import CHATML, DEAF
 from reports_by_hand import finding
 
 from templatelint import cards
@@ -416,3 +416,28 @@ def test_a_model_of_ollamas_store_is_judged_on_ollama(
     body = vetted(cli, "ollama:own")
     assert {one["engine"] for one in body["verdicts"]} == {"ollama"}
     assert body["launch"] == {"ollama": "ollama run own"}
+
+
+def test_a_broken_template_for_tools_breaks_them_where_it_is_used(cli: InProcess, folder: Path) -> None:
+    named = [{"name": "default", "template": CHATML}, {"name": "tool_use", "template": "{{ messages }"}]
+    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": named}), "utf-8")
+    found = cells(vetted(cli, "tokenizer_config.json"))
+    assert {need: found["transformers", need] for need in ("chat", "system", "tools")} == {
+        "chat": "works",
+        "system": "works",
+        "tools": "broken",
+    }
+    # it logs that it cannot parse it, and takes the default one
+    assert found["llama.cpp", "tools"] == "degraded"
+
+
+def test_each_template_of_several_tells_of_its_requests(cli: InProcess, folder: Path) -> None:
+    named = [{"name": "default", "template": DEAF}, {"name": "tool_use", "template": CHATML}]
+    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": named}), "utf-8")
+    body = vetted(cli, "tokenizer_config.json", "--engine", "transformers")
+    found = cells(body)
+    assert (found["transformers", "tools"], found["transformers", "system"]) == ("works", "broken")
+    picked = vetted(cli, "tokenizer_config.json#tool_use", "--engine", "vllm")
+    assert picked["launch"]["vllm"].startswith(
+        "vllm serve OWNER/NAME --chat-template chat_template.jinja --enable-auto"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from templatelint.model import SEVERITIES
@@ -36,7 +37,9 @@ def write(vetted: Vetted, report: Report, setting: Setting) -> Iterator[str]:
         setting: how the reader wants it told.
     """
     paint = setting.paint
-    yield from (f"{paint(line, 'bold')}\n" for line in wrapped(visible(setting.answer), setting.columns))
+    # a path stays whole, so that it can be copied
+    lines = wrap(visible(setting.answer), setting.columns, break_long_words=False, break_on_hyphens=False)
+    yield from (f"{paint(line, 'bold')}\n" for line in lines)
     yield "\n"
     yield from _table(vetted, setting)
     for finding in sorted(report.findings, key=lambda one: SEVERITIES.index(one.severity)):
@@ -190,7 +193,15 @@ def _unexamined(vetted: Vetted, report: Report, setting: Setting) -> Iterator[st
     gaps = [] if setting.verbose else unexamined(report)  # the summary lists them, cell by cell
     alone = vetted.model.kind in _ALONE and vetted.model.tokenizer.vocabulary is None
     hint = "; --against MODEL.gguf gives the tokens" if alone else ""
-    lines = [*_unknown(vetted), *(f"{text}{hint if text.startswith(_TOKENS) else ''}" for text in gaps)]
+    told = {one.why for one in vetted.verdicts if one.asked and one.verdict == "unknown"}
+    lines = [
+        *_unknown(vetted),
+        *(
+            f"{text}{hint if text.startswith(_TOKENS) else ''}"
+            for text in gaps
+            if not any(text.endswith(f": {why}") for why in told)
+        ),
+    ]
     if not lines:
         return
     yield setting.paint("not examined", "bold") + "\n"

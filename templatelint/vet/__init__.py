@@ -52,7 +52,7 @@ class Vetted:
     Attributes:
         report: what was found, and what was not run.
         verdicts: one a need and engine: needs that are on first, then those told for information.
-        launches: engine → how it is started, of those on which something works that was asked for.
+        launches: engine → how it is started, but for those on which all is broken that was asked for.
         cures: commands that may mend what is broken, with what each does.
     """
 
@@ -96,7 +96,7 @@ def vet(model: Model, options: lint.Options, beside: Beside = Beside()) -> Vette
     )
     told = verdicts(ground)
     lines = launches(known, beside.against)
-    serving = {one.engine for one in told if one.asked and one.serves}
+    serving = {one.engine for one in told if one.asked and one.verdict != "broken"}
     return Vetted(
         model,
         report,
