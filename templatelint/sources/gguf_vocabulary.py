@@ -66,9 +66,15 @@ class GgufVocabulary:
     marks: tuple[int, ...] = field(repr=False)
     byte_order: Literal["little", "big"]
     width: int
+    _known: dict[str, Token | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def token(self, text: str) -> Token | None:
         """The token whose text this is; of several, the last one, as llama.cpp's map of them has it."""
+        if text not in self._known:  # several rules ask, for several engines
+            self._known[text] = self._searched(text)
+        return self._known[text]
+
+    def _searched(self, text: str) -> Token | None:
         raw = text.encode("utf-8", "surrogatepass")
         wanted = len(raw).to_bytes(self.width, self.byte_order) + raw
         at, found = len(self.texts), None

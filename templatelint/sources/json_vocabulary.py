@@ -76,14 +76,16 @@ class JsonVocabulary:
 
     def token(self, text: str) -> Token | None:
         """The token whose text this is."""
-        return self._by_text.get(text) or self._searched(text)
+        if text not in self._by_text:  # several rules ask, for several engines
+            self._by_text[text] = self._searched(text)
+        return self._by_text[text]
 
     def special(self) -> tuple[Token, ...]:
         """The added ones, in the file's order."""
         return self.added
 
     @cached_property
-    def _by_text(self) -> dict[str, Token]:
+    def _by_text(self) -> dict[str, Token | None]:
         return {token.text: token for token in self.added}
 
     @cached_property
