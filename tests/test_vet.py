@@ -287,6 +287,13 @@ def test_launch_lines_of_a_gguf(cli: InProcess, gguf: Path) -> None:
     assert "templatelint extract model.gguf -o chat_template.jinja" in body["launch_remarks"]["vllm"][1]
 
 
+def test_vllm_is_launched_with_what_a_gguf_was_made_of(cli: InProcess, gguf: Path) -> None:
+    made = ("general.source.huggingface.repository", text("acme/model"))
+    gguf.write_bytes(header([made, ("tokenizer.chat_template", text(CHATML))]))
+    line = vetted(cli, gguf.name, "--engine", "vllm", "--offline")["launch"]["vllm"]
+    assert line.startswith("vllm serve acme/model --chat-template chat_template.jinja --enable-auto-tool-choice")
+
+
 def test_launch_lines_of_a_template_and_its_model(cli: InProcess, gguf: Path) -> None:
     body = vetted(cli, "chat_template.jinja", "--against", gguf.name)
     assert body["launch"]["llama.cpp"] == (

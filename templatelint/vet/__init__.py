@@ -95,7 +95,7 @@ def vet(model: Model, options: lint.Options, beside: Beside = Beside()) -> Vette
         thinks=any(syntax.reasoning is not None for syntax in known.syntax.values()),
     )
     told = verdicts(ground)
-    lines = launches(known, beside.against)
+    lines = launches(known, beside.against, _made_of(beside.against or model))
     serving = {one.engine for one in told if one.asked and one.verdict != "broken"}
     return Vetted(
         model,
@@ -138,6 +138,16 @@ def _overriding(
         return (), ()
     asked = (options.engines, options.needs, options.parsers)
     return overrides.drift(overrides.Deployed(model, against, *asked, relaunched=True), found)
+
+
+def _made_of(model: Model) -> str:
+    """The repository of which a GGUF is a copy in another form, as far as it says."""
+    if model.kind != "gguf":
+        return ""
+    from templatelint.provenance.claims import claimed
+
+    claim = claimed(model)
+    return "" if isinstance(claim, str) or not claim.copy else claim.ref.removeprefix("hf:")
 
 
 def _bypassing(model: Model, running: Sequence[Engine]) -> Mapping[str, RenderError]:

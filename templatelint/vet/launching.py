@@ -41,12 +41,13 @@ class Launch:
     aside: tuple[str, ...] = ()
 
 
-def launches(known: Inspection, against: Model | None = None) -> Mapping[str, Launch]:
+def launches(known: Inspection, against: Model | None = None, made_of: str = "") -> Mapping[str, Launch]:
     """How each engine that is a server is started, by its id; nothing for one that does not load the template.
 
     Args:
         known: what is known of the model.
         against: the model whose template a file replaces.
+        made_of: `owner/name` of what a GGUF was made of; empty where that is not known.
     """
     if known.model.launch is not None:  # it runs already
         return {}
@@ -56,7 +57,7 @@ def launches(known: Inspection, against: Model | None = None) -> Mapping[str, La
         if line is None or view.load_error is not None or not known.model.templates:
             continue
         flags = known.flags.get(engine)
-        words, remarks = line(_Served.of(known.model, against))
+        words, remarks = line(replace(_Served.of(known.model, against), made_of=made_of))
         told[engine] = Launch(
             engine,
             join([*words, *(flags.arguments if flags else ())]),
@@ -86,6 +87,7 @@ class _Served:
         gguf: it is a GGUF.
         template: a file that replaces its template; empty where its own is in force.
         source: the reference of the template.
+        made_of: see `launches`.
     """
 
     path: str = ""
@@ -98,6 +100,7 @@ class _Served:
     gguf: bool = False
     template: str = ""
     source: str = ""
+    made_of: str = ""
 
     @staticmethod
     def of(model: Model, against: Model | None) -> _Served:
@@ -160,8 +163,8 @@ def _vllm(served: _Served) -> _Line:
     """It has no loader for GGUF files since 0.33 (model_executor/layers/quantization has none)."""
     ours, template = "", served.template
     if served.gguf:
-        model, template = _REPOSITORY, template or EXTRACTED
-        ours = f"{_REPOSITORY} is the model that the GGUF was made from: vLLM itself loads no GGUF"
+        model, template = served.made_of or _REPOSITORY, template or EXTRACTED
+        ours = f"{model} is the model that the GGUF was made from: vLLM itself loads no GGUF"
     elif served.name or served.path:
         model = served.name or served.path
     else:
@@ -170,7 +173,7 @@ def _vllm(served: _Served) -> _Line:
         "vllm",
         "serve",
         model,
-        *(["--revision", served.revision] if served.revision and model != _REPOSITORY else []),
+        *(["--revision", served.revision] if served.revision and not served.gguf else []),
     ]
     return [*words, *(["--chat-template", template] if template else [])], replace(served, template=template).remarks(
         ours
