@@ -58,7 +58,8 @@ def gguf(random: Random) -> Case:
     readable, exact = _of_gguf(raw)
     refused: list[tuple[str, ...]] = own if not readable else []
     if readable and not exact and not any(word in raw for word in _NO_CHAT):
-        refused = [command for command in own if command[0] in _JUDGING and "--against" not in command]
+        # what `--diff` exits with says whether it would change anything
+        refused = [row for row in own if row[0] in _JUDGING and not {"--against", "--diff"}.intersection(row)]
     return Case("gguf", {"m.gguf": raw, **_BESIDE}, commands, frozenset(refused), exact)
 
 
