@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -66,7 +67,7 @@ def _found(folder: Path, *engines: str) -> list[Finding]:
 )
 def test_files_that_render_differently_are_told(files: dict[str, str | bytes], told: list[str], tmp_path: Path) -> None:
     found = _found(_write(tmp_path, files), "transformers")
-    assert [finding.message.split(", and ")[1].split(",")[0] for finding in found] == told
+    assert [re.findall(r", and (\S+), which ", finding.message)[0] for finding in found] == told
     assert {finding.severity for finding in found} <= {"warning"}
 
 

@@ -24,8 +24,8 @@ _GGUF = ".gguf"
 _READERS = {
     "chat_template.jinja": "transformers, vLLM, SGLang and mlx-lm read",
     "tokenizer_config.json": "llama.cpp's conversion to GGUF and TGI read",
-    "processor_config.json": "processors of transformers read, and vLLM and SGLang for multimodal models",
-    "chat_template.json": "processors of transformers read, TGI, and vLLM and SGLang for multimodal models",
+    "processor_config.json": "transformers' processors, and vLLM and SGLang for multimodal models, read",
+    "chat_template.json": "TGI, transformers' processors, and vLLM and SGLang for multimodal models read",
 }
 _OF_A_TOKENIZER = "transformers, vLLM and SGLang read"
 _OF_A_GGUF = "llama.cpp and Ollama read"
