@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from gguf_bytes import header, text
+from hub_server import HubServer, Repo
 
 from templatelint.lint import Options, lint
 from templatelint.sources import resolve
@@ -112,3 +113,11 @@ def test_more_ggufs_than_tell_anything_new_are_named_and_not_read(tmp_path: Path
     model = resolve(str(tmp_path), reach=Reach(vetting=True))
     assert [other.origin.path[-6:] for other in model.others] == ["0.gguf", "1.gguf"]
     assert "not looked into for templates: 2.gguf, 3.gguf" in model.notes
+
+
+def test_the_files_of_a_repository_are_compared_too(hub: HubServer) -> None:
+    config = json.dumps({"chat_template": OTHER, "eos_token": "<|im_end|>"})
+    hub.repos["vendor/Model-8B"] = Repo({"chat_template.jinja": TURNS, "tokenizer_config.json": config})
+    model = resolve("hf:vendor/Model-8B", reach=Reach(vetting=True))
+    (finding,) = lint([model], Options(engines=("transformers",), select=("TL703",), vetting=True)).findings
+    assert finding.message.startswith("chat_template.jinja, which ")
