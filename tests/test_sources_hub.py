@@ -42,8 +42,8 @@ def small(**more: Any) -> Repo:
     return Repo(files, **more)
 
 
-def gguf(template: str = CHATML, tokens: int = 20_000) -> bytes:
-    vocabulary = texts(*(f"token-{number}" for number in range(tokens)))
+def gguf(template: str = CHATML, tokens: int = 2_000, room: int = 0) -> bytes:
+    vocabulary = texts(*(f"token-{number}{'x' * room}" for number in range(tokens)))
     return header(
         [
             ("general.architecture", text("qwen3")),
@@ -185,8 +185,8 @@ def test_added_tokens_are_read_from_the_head_of_the_tokenizer(hub: HubServer) ->
     model = resolve("owner/name")
     assert (model.tokenizer.stop_tokens, model.notes[1:]) == (("</s>", "<|7|>", "<|8999|>"), ())
     assert len(head) > 256 << 10
-    assert hub.sent("cdn") <= 2 << 20
-    assert len(hub.requests) == 1 + 2 * 4 + 3
+    assert hub.sent("cdn") <= 4 << 20
+    assert len(hub.requests) == 1 + 2 * 4 + 2
     decoder = {"7": {"content": "<|7|>"}, "8999": {"content": "<|8999|>"}}
     repo.files["tokenizer_config.json"] = json.dumps({"added_tokens_decoder": decoder, "eos_token": "</s>"})
     repo.commit = OTHER
@@ -388,16 +388,19 @@ def test_no_gguf_of_that_tag(hub: HubServer) -> None:
     assert len(hub.requests) == 2
 
 
-def test_a_header_by_range(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("megabytes", [1, 8, 16])
+def test_a_header_by_range(megabytes: int, hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the largest there are, and of one with 150,000 tokens: 6 requests at most, one chunk more than needed."""
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
-    head = gguf(tokens=150_000)
+    head = gguf(tokens=megabytes * 20_000, room=30)
+    assert round(len(head) / 1_000_000) == megabytes
     hub.repos["owner/name"] = Repo({"a-Q8_0.gguf": b"", "a-Q4_K_M.gguf": Padded(head, 9 << 30)}, private=True)
     hub.repos["owner/name"].tokens = ("hf_secret",)
     model = resolve("owner/name")
     assert (model.kind, model.ref, model.local) == ("gguf", "owner/name", False)
     assert sources(model) == {"default": "owner/name/a-Q4_K_M.gguf"}
     assert model.notes == ("taken: a-Q4_K_M.gguf, as llama.cpp does of 2 GGUFs; owner/name:QUANT takes another",)
-    assert model.tokenizer.special_tokens == {"eos_token": "token-7"}
+    assert model.tokenizer.special_tokens == {"eos_token": f"token-7{'x' * 30}"}
     assert len(hub.requests) <= 6
     assert {request.token for request in hub.seen("hub")} == {"hf_secret"}
     assert {request.token for request in hub.seen("cdn")} == {None}

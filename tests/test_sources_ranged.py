@@ -27,6 +27,12 @@ KIB, MIB = 1 << 10, 1 << 20
 CONTENT = bytes(range(256)) * (8 * MIB // 256)
 
 
+@pytest.fixture(autouse=True)
+def _first_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a MiB in these tests, whatever suits real headers best."""
+    monkeypatch.setattr("templatelint.sources.ranged._FIRST", 512 * KIB)
+
+
 def model(server: WebServer, path: str = "/x.gguf") -> Model:
     with open_ranged(server.url + path, name=NAME) as file:
         return gguf.from_source(file, NAME, NAME)
