@@ -121,3 +121,4 @@ def test_the_files_of_a_repository_are_compared_too(hub: HubServer) -> None:
     model = resolve("hf:vendor/Model-8B", reach=Reach(vetting=True))
     (finding,) = lint([model], Options(engines=("transformers",), select=("TL703",), vetting=True)).findings
     assert finding.message.startswith("chat_template.jinja, which ")
+    assert "templatelint diff hf:vendor/Model-8B/tokenizer_config.json hf:vendor/Model-8B/chat_template" in finding.help

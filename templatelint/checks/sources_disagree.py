@@ -12,7 +12,7 @@ from templatelint.model import Fault
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from templatelint.model import Template
+    from templatelint.model import Model, Template
     from templatelint.view import View
 
 CASES = ("chat-basic", "chat-system", "chat-turns", "tools-offer", "tool-call", "reasoning-history")
@@ -47,16 +47,25 @@ def check(view: View) -> Iterator[Fault]:
             yield Fault(
                 message=f"{own}, which {_readers(view.template, in_force=True)}, and {its}, which {_readers(other)}, "
                 f"give different prompts: {', '.join(differing[:_NAMED])}{more}",
-                help=f"keep the template that is right in both; the difference: {_command(other, view.template)}",
+                help=f"keep the template that is right in both; the difference: {_command(view.model, other, view.template)}",
                 cases=view.ids(*differing),
                 cause=its,
             )
 
 
-def _command(*templates: Template) -> str:
+def _command(model: Model, *templates: Template) -> str:
     from shlex import join
 
-    return join(["templatelint", "diff", *(template.origin.path for template in templates), "--prompts"])
+    return join(["templatelint", "diff", *(_ref(model, template) for template in templates), "--prompts"])
+
+
+def _ref(model: Model, template: Template) -> str:
+    """The file that carries the template, as it can be typed."""
+    path, repository = template.origin.path, model.metadata.get("hub.repo")
+    if not isinstance(repository, str) or not path.startswith(f"{repository}/"):
+        return path
+    revision = model.metadata.get("hub.revision", "main")
+    return f"hf:{repository}{'' if revision == 'main' else f'@{revision}'}{path.removeprefix(repository)}"
 
 
 def _text(template: Template) -> str:
