@@ -120,6 +120,7 @@ class Routes:
         Raises:
             TemplatelintError: none, several and none named, or no such one.
         """
+        known = [each for each in known if each]
         if wanted in known:
             return wanted
         listed = ", ".join(shown(each) for each in known[:_MANY]) + (", …" if len(known) > _MANY else "")
@@ -158,8 +159,13 @@ def rows(value: Any, key: str) -> list[Mapping[str, Any]]:
 
 def kept(values: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
     """Of an answer those members that matter, and that are small."""
-    found = {key: values[key] for key in keys if values.get(key) is not None}
+    found = {key: _sound(values[key]) for key in keys if values.get(key) is not None}
     return {key: value for key, value in found.items() if len(str(value)) <= _LONG or isinstance(value, list)}
+
+
+def _sound(value: Any) -> Any:
+    """A text without halves of characters, which no report could be written with."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _value(content: bytes) -> Any:
