@@ -47,7 +47,8 @@ def check(view: View) -> Iterator[Fault]:
             yield Fault(
                 message=f"{own}, which {_readers(view.template, in_force=True)}, and {its}, which {_readers(other)}, "
                 f"give different prompts: {', '.join(differing[:_NAMED])}{more}",
-                help=f"keep the template that is right in both; the difference: {_command(view.model, other, view.template)}",
+                help="keep the template that is right in both; the difference: "
+                f"{_command(view.model, other, view.template)}",
                 cases=view.ids(*differing),
                 cause=its,
             )
