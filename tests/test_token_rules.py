@@ -322,13 +322,17 @@ def test_the_end_of_an_answer_of_a_gguf_is_held_against_what_llama_cpp_stops_at(
     assert [(one.severity, set(one.engines)) for one in found] == ([] if stops else [("error", set(_HERE))])
 
 
-def test_an_end_that_llama_cpp_knows_by_its_text_is_none_beside_the_tokens_of_gpt_oss(tmp_path: Path) -> None:
-    texts = ["<|start|>", "<|message|>", "<|end|>"]
+def test_the_last_answer_may_end_with_another_token_than_those_before_it(tmp_path: Path) -> None:
+    texts = ["<|start|>", "<|message|>", "<|end|>", "<|return|>", "<|call|>"]  # gpt-oss
     template = _turns("<|start|>ROLE<|message|>", "<|end|>")
-    alone = _gguf(tmp_path, template, dict.fromkeys(texts, _CONTROL))
-    assert not _told(alone, "TL606", ("llama.cpp",))
-    beside = _gguf(tmp_path, template, dict.fromkeys([*texts, "<|return|>", "<|call|>"], _CONTROL))
-    assert _told(beside, "TL606", ("llama.cpp",))
+    assert not _told(_gguf(tmp_path, template, dict.fromkeys(texts, _CONTROL)), "TL606", ("llama.cpp",))
+    assert not _told(_folder(tmp_path, template, [3, 4], texts), "TL606", ("vllm",))
+    assert _told(_folder(tmp_path, template, [4], texts), "TL606", ("vllm",))
+
+
+def test_a_turn_that_the_next_header_follows_at_once_has_no_end_to_be_judged(tmp_path: Path) -> None:
+    texts = dict.fromkeys(("<|endoftext|>", "<|user|>", "<|assistant|>"), _CONTROL)
+    assert not _told(_gguf(tmp_path, _turns("<|ROLE|>", ""), texts, eos_token_id=0), "TL606", ("llama.cpp",))
 
 
 def test_the_end_of_a_call_is_one_too(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ CALL_CASES = call_syntax.CASES
 _OPENERS = frozenset(opener for opener, _ in TURNS)
 # What ends a turn that calls a tool, and no other.
 _CALL_ENDS = ("<|call|>", "<|eom_id|>", "<|calls|>")
+# What ends the last answer where the history has another mark for it: gpt-oss, Solar Open.
+_LAST_ENDS = {"<|end|>": ("<|return|>", "<|flush|>")}
 _LONGEST = 64  # characters of a token that ends a turn
 
 
@@ -31,8 +33,8 @@ def check(view: View) -> Iterator[Fault]:
     """Judge what follows an assistant's text, then what follows its calls."""
     tokens = _tokens.vocabulary(view)
     anatomy = turns(view.prompt("chat-turns"), view.case("chat-turns"))
-    if anatomy is not None:
-        follows = (anatomy.assistant_to_user + anatomy.user_header).lstrip()
+    # where the next header follows at once, its marker may end an answer, or EOS that no history shows
+    if anatomy is not None and (follows := anatomy.assistant_to_user.lstrip()):
         yield from _judged(view, tokens, _terminator(follows, tokens), "chat-turns", "an answer", "chat")
     syntax = call_syntax.of(view)
     for end in _CALL_ENDS:
@@ -55,14 +57,15 @@ def _judged(  # noqa: PLR0913, PLR0917 (one thing, said of two places)
 ) -> Iterator[Fault]:
     if token is None:
         return
-    stops = tokenizing.ends(view.engine, view.model.tokenizer, tokens, token)
-    if stops is None:
+    meant = (token, *filter(None, map(tokens.token, _LAST_ENDS.get(token.text, ()))))
+    known = [tokenizing.ends(view.engine, view.model.tokenizer, tokens, one) for one in meant]
+    if None in known:
         raise NoText(case_id, "the model's files do not say what ends generation")
-    if not stops:
+    if not any(known):
         named = view.model.tokenizer.stop_tokens
-        known = f"generation ends at {_tokens.listed(named)}" if named else "the files name no token that does"
+        where = f"generation ends at {_tokens.listed(named)}" if named else "the files name no token that does"
         yield Fault(
-            message=f"{token.text!r} (id {token.id:,}) stands where {what} ends, and does not end generation: {known}",
+            message=f"{token.text!r} (id {token.id:,}) stands where {what} ends, and does not end generation: {where}",
             help=_help(view, token),
             cases=view.ids(case_id),
             cause=f"no stop {need} {token.text}",
