@@ -1,0 +1,258 @@
+"""A template's syntax tree → what it reaches, what it is keyed to, what it says: read through, never run.
+
+The tree is followed as it would be rendered, with sets of constants where they are known and descriptions where they
+are not. Every branch is followed, those that are never taken too; loops over constants are followed item by item,
+others once or twice. All of it is bounded: beyond the bounds a value is unknown, and no node is left unseen.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from jinja2 import nodes
+
+from templatelint.security.atoms import loop, truth
+from templatelint.security.expressions import DEEP, Expressions
+from templatelint.security.requests import VARIABLES, of_operator
+from templatelint.security.values import EMPTY, UNKNOWN, Seq, Str, Table, Thing, Value, Why, joined, one
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from templatelint.security.findings import Findings
+
+_ITERATIONS: Final = 256
+_ACCESSES = (nodes.Getattr, nodes.Getitem, nodes.Filter, nodes.Call)
+
+_Branch: TypeAlias = "tuple[Why, nodes.Expr | None, Sequence[nodes.Node]]"
+
+
+class Interpreter(Expressions):
+    """Reads statements."""
+
+    def __init__(self, syntax: Any) -> None:
+        super().__init__(syntax)
+        self._loops = 0  # over what is not known
+        self._aside: set[int] = set()  # bodies that were read once though nothing leads there
+
+    def read(self) -> Findings:
+        """What there is to be told of the template."""
+        self._run(self.syntax.root.body)
+        while self.deferred:
+            node, self.env = self.deferred.pop()
+            self.depth = 0
+            self.eval(node)
+        for node in self.syntax.all_nodes:  # what has not been come by
+            if isinstance(node, _ACCESSES) and id(node) not in self.seen:
+                self.depth = 0
+                self.eval(node)
+        return self.found
+
+    def _run(self, body: Iterable[nodes.Node]) -> None:
+        self.depth += 1
+        if self.depth <= DEEP:
+            for node in body:
+                self.steps += 1
+                work = _STATEMENTS.get(type(node))
+                if work is not None:
+                    work(self, node)
+                else:
+                    self._any(node)
+        self.depth -= 1
+
+    def _any(self, node: nodes.Node) -> None:
+        """A statement without rules of its own: its expressions, then its body."""
+        for child in node.iter_child_nodes():
+            if isinstance(child, nodes.Expr):
+                self.eval(child)
+            else:
+                self._run((child,))
+
+    def _output(self, node: nodes.Output) -> None:
+        for part in node.nodes:
+            self.emit(self.eval(part), part)
+
+    def _set(self, node: nodes.Assign) -> None:
+        self.bind(node.target, self.eval(node.node))
+
+    def _set_block(self, node: nodes.AssignBlock) -> None:
+        value = self._captured(node.body)
+        self.bind(node.target, self._filtered(node.filter, value) if node.filter is not None else value)
+
+    def _filter_block(self, node: nodes.FilterBlock) -> None:
+        self.emit(self._filtered(node.filter, self._captured(node.body)), node)
+
+    def _filtered(self, node: nodes.Expr, value: Value) -> Value:
+        """A text through the filters of its tag."""
+        chain: list[nodes.Filter] = []
+        current: nodes.Expr | None = node
+        while isinstance(current, nodes.Filter):
+            chain.append(current)
+            current = current.node
+        return self.through(chain, value)
+
+    def _captured(self, body: Sequence[nodes.Node]) -> Value:
+        out, self.out = self.out, EMPTY
+        self._run(body)
+        made: Value | None = self.out
+        self.out = out
+        return UNKNOWN if made is None else made
+
+    def _with(self, node: nodes.With) -> None:
+        outer = self.env
+        values = [self.eval(value) for value in node.values]
+        self.env = dict(outer)
+        for target, value in zip(node.targets, values, strict=False):
+            self.bind(target, value)
+        self._run(node.body)
+        self.leave(outer)
+
+    # ------------------------------------------------------------------------------------------------ branches
+
+    def _if(self, node: nodes.If) -> None:
+        why, live = self.guard, True
+        taken: list[_Branch] = []
+        aside: list[Sequence[nodes.Node]] = []
+        tests: list[Any] = [(node.test, node.body), *((other.test, other.body) for other in node.elif_)]
+        for test, body in tests:
+            value = self.eval(test)
+            why |= value.why
+            known = truth(value)
+            if live and known is not False:
+                taken.append((why, test, body))
+            else:
+                aside.append(body)
+            live = live and known is not True
+        if live:
+            taken.append((why, None, node.else_))
+        else:
+            aside.append(node.else_)
+        for body in aside:
+            self._read_aside(body)
+        if len(taken) == 1 and taken[0][0] <= self.guard:
+            self._branch(*taken[0])
+        else:
+            self.forked([partial(self._branch, *branch) for branch in taken])
+
+    def _branch(self, why: Why, test: nodes.Expr | None, body: Sequence[nodes.Node]) -> None:
+        """A branch that is taken for these reasons."""
+        self.guard = why
+        operator, self.operator = self.operator, of_operator(test, otherwise=self.operator)
+        self._run(body)
+        self.operator = operator
+
+    def _read_aside(self, body: Sequence[nodes.Node]) -> None:
+        """What is never taken: read once all the same, without effect on what follows."""
+        if body and id(body) not in self._aside:
+            self._aside.add(id(body))
+            env, out = self.env, self.out
+            self.env, self.out = dict(env), EMPTY
+            self._run(body)
+            self.env, self.out = env, out
+
+    # --------------------------------------------------------------------------------------------------- loops
+
+    def _for(self, node: nodes.For) -> None:
+        over = self.eval(node.iter)
+        outer = self.env
+        items, known = self.iterated(over)
+        if known and items and len(items) <= _ITERATIONS and not self.spent:
+            for number, item in enumerate(items):
+                self._iterate(node, item, loop(number, len(items)))
+                if self.spent:
+                    break
+        else:
+            self._follow(node, joined(items) if items else UNKNOWN)
+        if node.else_:
+            self.forked([lambda: None, partial(self._run, node.else_)])
+        self.leave(outer)
+
+    def _follow(self, node: nodes.For, item: Value) -> None:
+        """A loop whose rounds are not known: none or one, and another where that made a text or list longer."""
+        before = self.env
+        self._loops += 1
+        self.forked([lambda: None, partial(self._iterate, node, item, UNKNOWN)])
+        self._loops -= 1
+        grown = any(
+            isinstance(key, tuple)
+            and before.get(key) is not value
+            and any(isinstance(atom, Str | Seq | Table) for atom in value.atoms)
+            for key, value in self.env.items()
+        )
+        if grown and not self._loops and not self.spent:
+            self.forked([lambda: None, partial(self._iterate, node, item, UNKNOWN)])
+
+    def _iterate(self, node: nodes.For, item: Value, round_: Value) -> None:
+        outer, guard = self.env, self.guard
+        self.env = {**outer, "loop": round_}
+        self.bind(node.target, item)
+        if node.test is not None:
+            self.guard |= self.eval(node.test).why
+        self.guard |= item.why
+        self._run(node.body)
+        self.guard = guard
+        self.leave(outer)
+
+    # -------------------------------------------------------------------------------------------------- macros
+
+    def _macro(self, node: nodes.Macro) -> None:
+        self.env[node.name] = one(Thing("macro", node.name, node))
+        if id(node) not in self._aside:
+            self._aside.add(id(node))
+            self._unfold(node)
+
+    def _unfold(self, node: nodes.Macro | nodes.CallBlock) -> None:
+        """Its body for whatever it may be given: nobody may call it."""
+        given = [VARIABLES.get(argument.name, UNKNOWN) for argument in node.args]
+        defaults = [self.eval(default) for default in node.defaults]
+        for at, default in enumerate(defaults, len(given) - len(defaults)):
+            given[at] = joined((UNKNOWN, default))
+        self._enclosed(node, {argument.name: value for argument, value in zip(node.args, given, strict=True)}, {})
+
+    def _call_block(self, node: nodes.CallBlock) -> None:
+        if isinstance(node.call.node, nodes.ExtensionAttribute):  # {% generation %}
+            self._run(node.body)
+            return
+        outer = self.env
+        self._unfold(node)
+        value = self.eval(node.call, one(Thing("macro", "caller", node)))
+        self.leave(outer)
+        self.emit(value, node)
+
+    def enter(self, node: Any, args: Sequence[Value], named: dict[str, Value], caller: Value | None = None) -> Value:
+        """The text that a macro gives for these arguments."""
+        names = [argument.name for argument in node.args]
+        missing = len(names) - len(node.defaults)
+        given = dict.fromkeys(names, UNKNOWN)
+        given.update({name: self.eval(default) for name, default in zip(names[missing:], node.defaults, strict=True)})
+        given.update(zip(names, args, strict=False))
+        given.update({name: value for name, value in named.items() if name in given})
+        rows = tuple((one(Str(name, built=True)), value) for name, value in named.items() if name not in names)
+        more = {"varargs": one(Seq(tuple(args[len(names) :]))), "kwargs": one(Table(rows))}
+        if caller is not None:
+            more["caller"] = caller
+        return self._enclosed(node, given, more)
+
+    def _enclosed(self, node: nodes.Macro | nodes.CallBlock, given: dict[str, Value], more: dict[str, Value]) -> Value:
+        outer, guard = self.env, self.guard
+        self.env = {**outer, **given, **more}
+        self.stack.append(node)
+        made = self._captured(node.body)
+        self.stack.pop()
+        self.guard = guard
+        self.leave(outer)
+        return made
+
+
+_STATEMENTS: Mapping[type[nodes.Node], Callable[[Interpreter, Any], None]] = {
+    nodes.Output: Interpreter._output,  # noqa: SLF001 (the table of this class)
+    nodes.If: Interpreter._if,  # noqa: SLF001 (as above)
+    nodes.For: Interpreter._for,  # noqa: SLF001 (as above)
+    nodes.Assign: Interpreter._set,  # noqa: SLF001 (as above)
+    nodes.AssignBlock: Interpreter._set_block,  # noqa: SLF001 (as above)
+    nodes.FilterBlock: Interpreter._filter_block,  # noqa: SLF001 (as above)
+    nodes.With: Interpreter._with,  # noqa: SLF001 (as above)
+    nodes.Macro: Interpreter._macro,  # noqa: SLF001 (as above)
+    nodes.CallBlock: Interpreter._call_block,  # noqa: SLF001 (as above)
+}

@@ -1,0 +1,95 @@
+"""Attributes and items of what an expression may be: where a template leaves the data that it is given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from templatelint.security.atoms import place, row
+from templatelint.security.findings import prose
+from templatelint.security.internals import MODULES, hidden, internal
+from templatelint.security.requests import SPOKEN, answers_any, keyed, member
+from templatelint.security.showing import path
+from templatelint.security.state import State
+from templatelint.security.values import UNKNOWN, Atom, Seq, Str, Table, Thing, Value, built, data, joined, one, texts
+
+if TYPE_CHECKING:
+    from jinja2 import nodes
+
+
+class Members(State):
+    """Reads what belongs to what."""
+
+    def member(self, base: Value, key: Value, node: nodes.Node, how: str = "", *, dotted: bool = False) -> Value:
+        """What a key or attribute of it is; `how` is the filter that asks for it."""
+        bases, names = _telling(base, key)
+        found = [self._of_atom(atom, name, node, how, dotted=dotted) for atom in bases for name in names]
+        value = found[0] if len(found) == 1 else joined(found)
+        why = base.why | key.why
+        if keyed(key) and any(isinstance(atom, Table) for atom in base.atoms):  # {'word': …}[content]
+            trigger = self.found.trigger("text", "lookup", _instructing(base), node)
+            why |= frozenset(() if trigger is None else (trigger,))
+        return value.because(why) if why else value
+
+    def _of_atom(self, base: Atom, key: Atom, node: nodes.Node, how: str, *, dotted: bool) -> Value:
+        if isinstance(key, Str) and leaves_data(base, key.text):
+            return self.reached(path(base, key, how, dotted=dotted), node, key, base)
+        if isinstance(key, Thing):
+            self.unfolded(base, key, node, how)
+        if isinstance(base, Thing):
+            if base.kind == "internal":
+                return self.reached(path(base, key, how, dotted=dotted), node, key, base)
+            return self._of_thing(base, key)
+        if isinstance(base, Table):
+            return row(base, key)
+        if isinstance(base, Str | Seq):
+            return place(base, key)
+        return one(Thing("method", key.text, base)) if isinstance(key, Str) else UNKNOWN
+
+    def _of_thing(self, base: Thing, key: Atom) -> Value:
+        name = key.text if isinstance(key, Str) else None
+        if base.kind == "data":
+            return self._of_data(base.name, key, name)
+        if base.kind == "namespace" and name is not None:
+            return self.env.get((base.name, name), UNKNOWN)
+        if base.kind == "macro":
+            return _of_macro(base, name)
+        if base.kind == "global" and name is not None:
+            return one(Thing("method", name, base))
+        return one(base) if base.kind == "mixed" and name is None else UNKNOWN
+
+    def _of_data(self, tag: str, key: Atom, name: str | None) -> Value:
+        if self.operator and tag == "message" and name in SPOKEN:
+            return data("system")
+        if name is not None and tag in ("text", "part"):
+            self.found.asked.add(name)
+        return member(tag, key)
+
+
+def leaves_data(base: Atom, name: str) -> bool:
+    """Whether an attribute of that name is none of the data's."""
+    if internal(name) or (isinstance(base, Thing) and base.kind == "variable" and base.name in MODULES):
+        return True
+    return hidden(name) and not answers_any(base)
+
+
+def _telling(base: Value, key: Value) -> tuple[tuple[Atom, ...], tuple[Atom, ...]]:
+    """The alternatives that matter: of names put together of alternatives, most are none."""
+    telling = tuple(atom for atom in key.atoms if isinstance(atom, Str) and internal(atom.text))
+    if not telling:
+        return base.atoms, key.atoms
+    objects = tuple(atom for atom in base.atoms if isinstance(atom, Thing) and atom.kind == "generator")
+    return objects or base.atoms, telling
+
+
+def _instructing(base: Value) -> list[Atom]:
+    """The keys under which a mapping holds an instruction."""
+    rows = [row for atom in base.atoms if isinstance(atom, Table) for row in atom.rows]
+    return [atom for key, value in rows if any(prose(text.text) for text in texts(value)) for atom in key.atoms]
+
+
+def _of_macro(macro: Thing, name: str | None) -> Value:
+    if name == "name":
+        return built(macro.name, Str(macro.name))
+    if name == "arguments":
+        return one(Seq(tuple(built(argument.name, Str("")) for argument in macro.base.args)))
+    return UNKNOWN

@@ -1,0 +1,225 @@
+"""Where a reading stands: the variables, what is captured, on what it depends, and what was found so far."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from jinja2 import nodes
+
+from templatelint.security.atoms import solid, tied
+from templatelint.security.findings import Findings
+from templatelint.security.internals import internal
+from templatelint.security.requests import item
+from templatelint.security.showing import shown
+from templatelint.security.values import (
+    ALTERNATIVES,
+    LONGEST_LIST,
+    MANY,
+    NO_REASON,
+    UNKNOWN,
+    Atom,
+    Seq,
+    Str,
+    Table,
+    Thing,
+    Value,
+    Why,
+    built,
+    joined,
+    one,
+    pieces_of,
+    texts,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from templatelint.syntax import Syntax
+
+# Evaluations of one template: so many in loops that are followed item by item and in macros that are called, then
+# every node once more.
+_STEPS: Final = 24_000
+CAPTURED: Final = 16  # alternatives of a text that is captured (macros, `set` blocks): most are prose
+CHANGED: Final = "changed"  # lists and mappings that were changed in place, by name
+
+Env: TypeAlias = dict[Any, Value]
+
+
+class State:
+    """One reading of one template; the layers above it read expressions and statements."""
+
+    def __init__(self, syntax: Syntax) -> None:
+        self.found = Findings()
+        self.syntax = syntax
+        self.env: Env = {}
+        self.out: Value | None = None  # what is being captured
+        self.guard: Why = NO_REASON
+        self.operator = False  # what is asked of messages is asked of the system's
+        self.steps = 0
+        self.depth = 0
+        self.spaces = 0
+        self.stack: list[nodes.Node] = []
+        self.seen: set[int] = set()  # accesses
+
+    @property
+    def spent(self) -> bool:
+        """Whether the time for following each item and call is over."""
+        return self.steps > _STEPS
+
+    # ------------------------------------------------------------------------------- told by the layers above
+
+    def eval(self, node: nodes.Node, caller: Value | None = None) -> Value:
+        """What an expression may be."""
+        raise NotImplementedError
+
+    def enter(self, node: Any, args: Sequence[Value], named: dict[str, Value], caller: Value | None = None) -> Value:
+        """The text that a macro gives."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------------------------------------- scopes
+
+    def forked(self, branches: Sequence[Callable[[], None]]) -> None:
+        """Each of the branches from here, then what any of them leaves."""
+        env, out, guard = self.env, self.out, self.guard
+        ends: list[tuple[Env, Value | None]] = []
+        for branch in branches:
+            self.env, self.out = dict(env), out
+            branch()
+            ends.append((self.env, self.out))
+            self.guard = guard
+        self.env = _merged([end for end, _ in ends])
+        if out is not None:
+            self.out = joined([end for _, end in ends if end is not None])
+
+    def leave(self, outer: Env) -> None:
+        """Out of a scope: what is set in it stays in it, what namespaces and lists hold does not."""
+        heap = {key: value for key, value in self.env.items() if isinstance(key, tuple)}
+        if all(outer.get(key) is value for key, value in heap.items()):
+            self.env = outer
+            return
+        self.env = {**outer, **heap}
+        for (space, name), value in heap.items():
+            if space == CHANGED and name in outer:
+                self.env[name] = value
+
+    def bind(self, target: nodes.Node, value: Value) -> None:
+        """A value to a name, a member of a namespace, or several in turn."""
+        value = value.because(self.guard)
+        if isinstance(target, nodes.Name):
+            self.env[target.name] = value
+        elif isinstance(target, nodes.NSRef):
+            for atom in self.env.get(target.name, UNKNOWN).atoms:
+                if isinstance(atom, Thing) and atom.kind == "namespace":
+                    self.env[atom.name, target.attr] = value
+        elif isinstance(target, nodes.Tuple | nodes.List):
+            for number, part in enumerate(target.items):
+                self.bind(part, _unpacked(value, number, len(target.items)))
+        elif isinstance(target, nodes.Getattr | nodes.Getitem):
+            self.eval(target.node)
+
+    # ------------------------------------------------------------------------------------------------- values
+
+    def iterated(self, value: Value) -> tuple[list[Value], bool]:
+        """The items of it, and whether these are all, in their order."""
+        value = solid(value)
+        if len(value.atoms) == 1 and not isinstance(value.atoms[0], Thing):
+            return [each.because(value.why) for each in _items(value.atoms[0])], True
+        items: list[Value] = []
+        for atom in value.atoms:
+            if isinstance(atom, Thing):
+                items.append(item(atom))
+            else:
+                items += _items(atom)
+        return [each.because(value.why) for each in items[:LONGEST_LIST]], False
+
+    def crossed(
+        self, left: Value, right: Value, work: Callable[[Atom, Atom], Value], most: int = 2 * ALTERNATIVES
+    ) -> Value:
+        """What the work gives for each pair of alternatives."""
+        if len(left.atoms) == len(right.atoms) == 1:
+            value = work(left.atoms[0], right.atoms[0])
+        elif len(left.atoms) * len(right.atoms) > most:
+            value = MANY
+        else:
+            value = joined([work(one_, other) for one_ in left.atoms for other in right.atoms])
+        return value.because(left.why | right.why) if left.why or right.why else value
+
+    def concat(self, parts: Sequence[Value]) -> Value:
+        """The text of one after the other."""
+        value = parts[0]
+        for part in parts[1:]:
+            value = self.crossed(value, part, tied)
+        return value
+
+    # --------------------------------------------------------------------------------------------- what is told
+
+    def emit(self, value: Value, node: nodes.Node) -> None:
+        """Text of the prompt, or of what is captured."""
+        why = value.why | self.guard
+        if self.out is not None:
+            self.out = self.crossed(self.out, value, tied, CAPTURED)
+            self.out = self.out.because(why)
+        if why:
+            self.found.says(self.guard, value.why, [text.text for text in texts(value)], node)
+        for atom in value.atoms:
+            if isinstance(atom, Str) and atom.built and not atom.text.isascii():
+                self.found.writes(atom, node)
+
+    def reached(self, way: str, node: nodes.Node, key: Atom = None, base: Atom = None) -> Value:
+        """A step into Python's internals, by a name that may have been put together."""
+        made = isinstance(key, Str) and key.built
+        sources = [atom for atom in (base, key) if isinstance(atom, Str) and (atom.built or atom is key)]
+        name = key.text if made and isinstance(key, Str) else ""
+        root = base.name if isinstance(base, Thing) and base.kind == "internal" else ""
+        self.found.reach(way, node, pieces_of(sources) if made else (), name, root)
+        return one(Thing("internal", way))
+
+    def unfolded(self, base: Atom, key: Thing, node: nodes.Node, how: str) -> None:
+        """A name that is not known: everyday on data, and telling where it can only be an attribute's."""
+        spoken = key.kind == "data" and key.name in ("text", "part", "pieces")
+        if key.kind == "mixed" and any(internal(f"{piece.lstrip()}x__") for piece in key.base):
+            form = "…".join(key.base)
+            self.found.dynamic(f"{shown(base)}|attr({form!r})", f"a name made of {form!r} and data", node)
+        elif how == "attr" and key.kind in ("data", "variable", "mixed"):
+            whose = "what a message says" if spoken else f"`{key.name}` of the request" if key.name else "the request"
+            self.found.dynamic(f"{shown(base)}|attr({key.name or '…'})", f"an attribute that {whose} names", node)
+        elif key.kind in ("many", "mixed") and not _any_key(base):
+            self.found.dynamic(f"{shown(base)}[…]", "a name that is put together in ways that cannot be followed", node)
+        elif spoken and isinstance(base, Thing) and base.kind in ("global", "macro", "method", "made"):
+            self.found.dynamic(f"{shown(base)}[{key.name}]", "an attribute that what a message says names", node)
+
+
+def _any_key(base: Atom) -> bool:
+    if isinstance(base, Thing):
+        return base.kind in ("data", "variable", "unknown", "mixed", "namespace", "number", "undefined", "many")
+    return isinstance(base, Table | Seq)
+
+
+def _merged(envs: Sequence[Env]) -> Env:
+    merged = dict(envs[0])
+    for other in envs[1:]:
+        for name, value in other.items():
+            known = merged.get(name)
+            if known is not value:
+                merged[name] = joined((known, value)) if known is not None else value
+    return merged
+
+
+def _items(atom: Atom) -> list[Value]:
+    """What a loop over a constant goes through."""
+    if isinstance(atom, Seq):
+        return list(atom.items)
+    if isinstance(atom, Table):
+        return [key for key, _ in atom.rows]
+    return [built(character, atom) for character in atom.text[:LONGEST_LIST]] if isinstance(atom, Str) else []
+
+
+def _unpacked(value: Value, number: int, count: int) -> Value:
+    found: list[Value] = []
+    for atom in value.atoms:
+        if isinstance(atom, Thing):
+            found.append(item(atom))
+        else:
+            items = _items(atom)
+            found += items[number : number + 1] if len(items) == count else ()
+    return joined(found).because(value.why)
