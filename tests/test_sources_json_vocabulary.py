@@ -88,6 +88,15 @@ def test_tokens_that_the_config_adds_are_tokens(tmp_path: Path) -> None:
     assert found.token("<y>") is None
 
 
+def test_named_special_tokens_that_the_file_lacks_are_tokens_behind_all_others(tmp_path: Path) -> None:
+    config = {"eos_token": "<|eos|>", "unk_token": "<s>", "additional_special_tokens": ["<|im_start|>", "<|extra|>"]}
+    found = _read(tmp_path, {"added_tokens": _ADDED, "model": _OBJECT}, config)
+    assert found.token("<|eos|>") == Token(8, "<|eos|>", "control")
+    assert found.token("<|extra|>") == Token(9, "<|extra|>", "control")
+    assert found.token("<s>") == Token(1, "<s>", "control")
+    assert found.token("<|other|>") is None
+
+
 def test_a_vocabulary_goes_to_another_process_without_what_it_has_read(tmp_path: Path) -> None:
     found = _read(tmp_path, {"added_tokens": _ADDED, "model": _OBJECT})
     assert found.token("a") is not None

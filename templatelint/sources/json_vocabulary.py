@@ -12,7 +12,7 @@ from templatelint.model import Token
 from templatelint.sources import opening
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 MAX_BYTES = 64 << 20  # the largest real ones have 35 MB
 
@@ -26,18 +26,19 @@ _BLANK = 64  # characters of it that may stand before a token
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 
 
-def read(path: str, added_tokens: Any, config: Mapping[str, Any]) -> JsonVocabulary:
+def read(path: str, added_tokens: Any, config: Mapping[str, Any], named: Iterable[str] = ()) -> JsonVocabulary:
     """The vocabulary of a file that is there.
 
     Args:
         path: the `tokenizer.json`.
         added_tokens: its member of that name.
         config: `tokenizer_config.json` as parsed, whose `added_tokens_decoder` may name more.
+        named: special tokens by name, which transformers adds where they are none yet.
     """
     decoder = config.get("added_tokens_decoder")
-    named = [{"id": key, **value} for key, value in _objects(decoder)] if isinstance(decoder, dict) else []
+    more = [{"id": key, **value} for key, value in _objects(decoder)] if isinstance(decoder, dict) else []
     listed = [entry for _, entry in _objects(dict(enumerate(added_tokens)))] if isinstance(added_tokens, list) else []
-    return JsonVocabulary(path, tuple(_added([*listed, *named])))
+    return JsonVocabulary(path, tuple(_added([*listed, *more])), tuple(dict.fromkeys(named)))
 
 
 def _objects(entries: Mapping[Any, Any]) -> Iterator[tuple[Any, dict[str, Any]]]:
@@ -60,14 +61,16 @@ class JsonVocabulary:
     Attributes:
         path: the file.
         added: the tokens that are found in a prompt before it is split.
+        named: texts that are tokens too, behind all others where the file has none of them.
     """
 
     path: str
     added: tuple[Token, ...]
+    named: tuple[str, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         """What goes to another process: what was read of the file does not."""
-        return {"path": self.path, "added": self.added}
+        return {"path": self.path, "added": self.added, "named": self.named}
 
     @property
     def size(self) -> int:
@@ -77,12 +80,21 @@ class JsonVocabulary:
     def token(self, text: str) -> Token | None:
         """The token whose text this is."""
         if text not in self._by_text:  # several rules ask, for several engines
-            self._by_text[text] = self._searched(text)
+            found = self._searched(text)
+            self._by_text[text] = found if text not in self.named else self._special(text, found)
         return self._by_text[text]
 
     def special(self) -> tuple[Token, ...]:
         """The added ones, in the file's order."""
         return self.added
+
+    def _special(self, text: str, found: Token | None) -> Token:
+        """A named token as transformers has it: what the model's vocabulary lacks stands behind all others."""
+        if found is not None:
+            return Token(found.id, text, "control")
+        known = {token.text for token in self.added}
+        lacking = [one for one in self.named if one not in known and self._searched(one) is None]
+        return Token(self.size + lacking.index(text), text, "control")
 
     @cached_property
     def _by_text(self) -> dict[str, Token | None]:

@@ -12,7 +12,7 @@ from templatelint.sources import json_object, opening
 from templatelint.sources.json_positions import head_members
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from templatelint.model import Vocabulary
 
@@ -50,14 +50,15 @@ def read_tokenizer(
     padding = files.padding() if "pad_token" not in config and "pad_token" not in older else None
     special = special_tokens(config, older, padding)
     generation = files.json("generation_config.json")
+    facts = _facts(config, older)
     tokenizer = Tokenizer(
         special_tokens=special,
         add_bos=_flag(config, "add_bos_token"),
         add_eos=_flag(config, "add_eos_token"),
         stop_tokens=_stop_tokens(special, generation, config, files),
         generation_config=generation,
-        facts=_facts(config, older) | (_of_the_model(files) if vetting else {}),
-        vocabulary=files.vocabulary(config) if vetting else None,
+        facts=facts | (_of_the_model(files) if vetting else {}),
+        vocabulary=files.vocabulary(config, (*special.values(), *facts.get(_EXTRA, ()))) if vetting else None,
     )
     return tokenizer, tuple(files.notes)
 
@@ -175,13 +176,13 @@ class _Companions:
         """The settings of padding in `tokenizer.json`, where it is at hand: hardly a template writes that token."""
         return None if self._head is not None and self._path("tokenizer.json") is None else self.tokenizer("padding")
 
-    def vocabulary(self, config: Mapping[str, Any]) -> Vocabulary | None:
-        """The tokens of `tokenizer.json`; None where there is none, or one that cannot be read."""
+    def vocabulary(self, config: Mapping[str, Any], named: Iterable[str]) -> Vocabulary | None:
+        """The tokens of `tokenizer.json`, and those named; None where there is no such file, or it cannot be read."""
         from templatelint.sources import json_vocabulary
 
         added = self.tokenizer("added_tokens")
         path = None if self._unreadable else self._path("tokenizer.json")
-        return None if path is None else json_vocabulary.read(path, added, config)
+        return None if path is None else json_vocabulary.read(path, added, config, named)
 
     def _read_tokenizer(self) -> dict[str, Any]:
         wanted = frozenset({"padding", "added_tokens"})
