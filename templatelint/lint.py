@@ -60,6 +60,9 @@ _SAME_LOSS = (
     frozenset({"TL109", "TL305"}),
     frozenset({"TL202", "TL203", "TL204"}),
 )
+# Rules about one shape of requests that clients may well never send: developer messages, a tool without a description,
+# an empty list of calls, results as lists of parts. The need as a whole works all the same.
+_ONE_SHAPE = frozenset({"TL105", "TL210", "TL212", "TL303"})
 # What an engine answers that serves a model by code of its own.
 _READS_NONE = "unsupported"
 # The name under which models carry a template for requests with tools.
@@ -481,7 +484,8 @@ def _merged(unit: _Unit, group: Sequence[Told], faults: Sequence[Told], stance: 
 def _effects(group: Iterable[Told]) -> Iterator[Effect]:
     for row in group:
         for card, fault in ((row.card, row.fault), *row.implied):
-            yield Effect(row.engine, fault.need or card.need, fault.impact or card.impact)
+            partial = card.id in _ONE_SHAPE or (fault.partial and card.id == _TOOLS_IGNORED)
+            yield Effect(row.engine, fault.need or card.need, fault.impact or card.impact, partial)
 
 
 def _lost_anyway(faults: Sequence[Told], card: Card, fault: Fault) -> frozenset[str]:

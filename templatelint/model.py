@@ -424,11 +424,16 @@ class Related:
 
 
 class Effect(NamedTuple):
-    """What a verdict means for a need on an engine, whatever it weighs."""
+    """What a verdict means for a need on an engine, whatever it weighs.
+
+    Attributes:
+        partial: it is about one shape of what the need is about, and the others work.
+    """
 
     engine: str
     need: str
     impact: Impact
+    partial: bool = False
 
 
 @dataclass(frozen=True)

@@ -131,8 +131,8 @@ def command(session: Session, ref: str, **values: Any) -> int:
     for gap in report.not_run:
         if gap.no_answer:
             session.error(f"{gap.ref}: not judged{'' if gap.rule == '*' else f' by {gap.rule}'}: {gap.why}")
-    setting = _setting(session, flags, vetted, read)
-    setting = replace(setting, exit_code=_exit_code(report, setting.fail_on))
+    setting = _setting(session, flags, read)
+    setting = _answered(replace(setting, exit_code=_exit_code(report, setting.fail_on)), vetted, report)
     _write(session, vetted, report, setting)
     return setting.exit_code
 
@@ -201,9 +201,8 @@ def _form(session: Session) -> str:
     return _PEOPLE.get(form, form)
 
 
-def _setting(session: Session, flags: _Flags, vetted: Vetted, read: Read) -> Setting:
+def _setting(session: Session, flags: _Flags, read: Read) -> Setting:
     from templatelint import report as reports
-    from templatelint.report import vetted as told
 
     return reports.Setting(
         remarks=tuple(read.remarks()),
@@ -214,9 +213,18 @@ def _setting(session: Session, flags: _Flags, vetted: Vetted, read: Read) -> Set
         paint=session.paint,
         columns=session.columns,
         fail_on=flags.fail_on or session.config.fail_on or "error",
-        answer=told.answer(vetted),
-        members=told.members(vetted),
     )
+
+
+def _answered(setting: Setting, vetted: Vetted, report: Report) -> Setting:
+    from templatelint.report import vetted as told
+
+    every = [use.name for use in report.engines]
+    failing = {
+        engine for found in report.findings if setting.fails(found.severity) for engine in found.engines or every
+    }
+    answer = told.answer(vetted, failing)
+    return replace(setting, answer=answer, members=told.members(vetted, answer))
 
 
 def _write(session: Session, vetted: Vetted, report: Report, setting: Setting) -> None:

@@ -13,6 +13,7 @@ from templatelint.report.terminal import Style, visible, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from templatelint.model import Report
     from templatelint.report import Setting
@@ -55,19 +56,24 @@ def write(vetted: Vetted, report: Report, setting: Setting) -> Iterator[str]:
 # ------------------------------------------------------------------------------------------------ the answer
 
 
-def answer(vetted: Vetted) -> str:
-    """May it be deployed, and for what: one sentence."""
+def answer(vetted: Vetted, failing: AbstractSet[str] = frozenset()) -> str:
+    """May it be deployed, and for what: one sentence.
+
+    Args:
+        vetted: what became of the model.
+        failing: engines on which something was found that fails the run.
+    """
     ref = vetted.model.ref
     if vetted.model.not_for_chat and not vetted.model.templates:
         return f"{ref} is no chat model: {vetted.model.not_for_chat}"
     asked = [one for one in vetted.verdicts if one.asked]
     engines = list(dict.fromkeys(one.engine for one in asked))
     own = {engine: [one for one in asked if one.engine == engine] for engine in engines}
-    fit = [engine for engine in engines if all(one.serves for one in own[engine])]
+    fit = [engine for engine in engines if engine not in failing and all(one.serves for one in own[engine])]
     needs = listed(list(dict.fromkeys(one.need for one in asked)))
     parts = [f"may be deployed on {listed(fit)} for {needs}" if fit else "may not be deployed as it is"]
     unfit = [one for one in asked if one.engine not in fit]
-    told: dict[Word, Sequence[Verdict]] = {"broken": unfit, "degraded": asked, "unknown": unfit, "works": unfit}
+    told: dict[Word, Sequence[Verdict]] = {"broken": unfit, "unknown": unfit, "degraded": asked, "works": unfit}
     for word, among in told.items():
         groups = [f"{what}{where}" for what, where in _grouped(among, word, len(engines))]
         if groups:
@@ -252,10 +258,10 @@ def _on(engines: Iterable[str], running: Sequence[str]) -> str:
 # ----------------------------------------------------------------------------------------------- for machines
 
 
-def members(vetted: Vetted) -> dict[str, Any]:
-    """What objects for machines have besides the findings."""
+def members(vetted: Vetted, told: str) -> dict[str, Any]:
+    """What objects for machines have besides the findings; `told` is the answer."""
     return {
-        "answer": answer(vetted),
+        "answer": told,
         "verdicts": [
             {
                 "engine": one.engine,

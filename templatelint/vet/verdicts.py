@@ -94,8 +94,9 @@ def _hits(ground: Ground) -> Mapping[tuple[str, str], Mapping[Impact, Sequence[s
     """(engine, need) → what findings do to it, by impact: the rules."""
     hits: dict[tuple[str, str], dict[Impact, list[str]]] = {}
     for finding in ground.findings:
-        for engine, need, impact in finding.effects or _effects(finding, ground.engines):
-            rules = hits.setdefault((engine, need), {}).setdefault(impact, [])
+        for engine, need, impact, partial in finding.effects or _effects(finding, ground.engines):
+            weight: Impact = "degrades" if partial and impact == "breaks" else impact
+            rules = hits.setdefault((engine, need), {}).setdefault(weight, [])
             if finding.rule not in rules:
                 rules.append(finding.rule)
     return hits
