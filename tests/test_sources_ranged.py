@@ -406,6 +406,32 @@ def test_no_such_host() -> None:
     assert "the host no-such-host.invalid is not found" in refusal("http://no-such-host.invalid/x")
 
 
+@pytest.mark.parametrize(
+    ("proxy", "message"),
+    [
+        ("socks5://user:secret@127.0.0.1:9", "is a SOCKS proxy, which needs the package socksio"),
+        ("ftp://user:secret@x", "the proxy of the environment is none"),
+        ("http://user:secret@[::1", "the proxy of the environment is none"),
+        ("http://user:secret@127.0.0.1:9", "no connection to example.org through the proxy of the environment"),
+    ],
+)
+def test_a_proxy_that_is_of_no_use(proxy: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_PROXY", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    told = refusal("http://example.org/x.gguf")
+    assert message in told
+    assert "secret" not in told
+
+
+def test_certificates_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    from templatelint.sources import web
+
+    web.certificates.cache_clear()
+    monkeypatch.setenv("SSL_CERT_FILE", "/no/such/file")
+    assert "no certificates can be read" in refusal("https://example.org/x.gguf")
+
+
 def test_no_tls() -> None:
     with WebServer(lambda _: Reply()) as server:
         assert "no TLS with 127.0.0.1" in refusal(server.url.replace("http", "https"))

@@ -60,7 +60,7 @@ class WebServer:
 
     def __enter__(self) -> Self:
         self._server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"web": self}))
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:

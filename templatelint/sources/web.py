@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 
 from templatelint.errors import clip
 from templatelint.sources.web_address import Address, address, shown
-from templatelint.sources.web_refusals import NONE, Refused, answered, failed, late
+from templatelint.sources.web_refusals import NONE, Refused, answered, failed, late, unusable
 
 if TYPE_CHECKING:
     import ssl
@@ -126,11 +126,14 @@ class Web:
     def __enter__(self) -> Self:
         import httpx2
 
-        self._client = httpx2.Client(
-            verify=certificates(needed=not (self._stay and self.start.scheme == "http")),
-            trust_env=not self.start.loopback,  # a proxy would not find this machine, and would see what it says
-            follow_redirects=False,
-        )
+        try:
+            self._client = httpx2.Client(
+                verify=certificates(needed=not (self._stay and self.start.scheme == "http")),
+                trust_env=not self.start.loopback,  # a proxy would not find this machine, and would see what it says
+                follow_redirects=False,
+            )
+        except _failures() as error:
+            raise unusable(self.name, error) from error
         self._watch = Watch(self._patience.whole)
         return self
 
@@ -222,7 +225,9 @@ class Web:
         return answered(self.name, answer.host, answer.status, answer.headers)
 
     def _failed(self, host: str, error: Exception) -> Refused:
-        return self._late() if self._watch.expired else failed(self.name, host, error)
+        if self._watch.expired:
+            return self._late()
+        return failed(self.name, host, error, proxied=not self.start.loopback and _proxied(host))
 
     def _late(self) -> Refused:
         return late(self.name, self._patience.whole)
@@ -232,6 +237,13 @@ def _basic(login: str) -> str:
     from base64 import b64encode
 
     return "Basic " + b64encode(login.encode()).decode()
+
+
+def _proxied(host: str) -> bool:
+    """Whether the environment has a proxy for that host."""
+    from urllib.request import getproxies, proxy_bypass
+
+    return not {"http", "https", "all"}.isdisjoint(getproxies()) and not proxy_bypass(host)
 
 
 def _failures() -> tuple[type[Exception], ...]:

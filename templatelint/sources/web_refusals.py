@@ -29,6 +29,7 @@ _CURES = {
     410: "is its name spelled right?",
 }
 _PASSING = (408, 429)
+_PROXIES = "see HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY"
 _FAILS = 500
 _SECONDS = re.compile(r"\d{1,5}")
 _UNFIT = re.compile(r"[^ -~]+")
@@ -75,16 +76,33 @@ def late(name: str, seconds: float) -> Refused:
     return Refused(f"{name} took longer than {seconds:g} s", help="try again later")
 
 
-def failed(name: str, host: str, error: Exception) -> Refused:
-    """What a failure of the client means."""
+def unusable(name: str, error: Exception) -> Refused:
+    """The error where the settings of the environment allow no request at all; a proxy may hold a password."""
+    if isinstance(error, OSError):
+        return Refused(f"{name}: no certificates can be read: {_plain(error)}", help="see SSL_CERT_FILE, SSL_CERT_DIR")
+    what = "a SOCKS proxy, which needs the package socksio" if isinstance(error, ImportError) else "none"
+    return Refused(f"{name}: the proxy of the environment is {what}", help=_PROXIES)
+
+
+def failed(name: str, host: str, error: Exception, *, proxied: bool = False) -> Refused:
+    """What a failure of the client means.
+
+    Args:
+        name: what messages call the address.
+        host: that was asked.
+        error: of the client.
+        proxied: by way of a proxy that the environment names.
+    """
     import httpx2
 
+    connects = isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout))
+    if isinstance(error, httpx2.ProxyError) or (proxied and connects and not _has_tls(error)):
+        why = f"no connection to {host} through the proxy of the environment: {_plain(error)}"
+        return Refused(f"{name}: {why}", help=_PROXIES)
     if isinstance(error, httpx2.ConnectTimeout):
         return Refused(f"{name}: {host} accepts no connection", help="is the server running, on that port?")
     if isinstance(error, httpx2.TimeoutException):
         return Refused(f"{name}: {host} does not answer any more", help="try again later")
-    if isinstance(error, httpx2.ProxyError):
-        return Refused(f"{name}: the proxy refuses: {_plain(error)}", help="see HTTPS_PROXY and NO_PROXY")
     if isinstance(error, httpx2.ConnectError):
         return _unconnected(name, host, error)
     if isinstance(error, (httpx2.RemoteProtocolError, httpx2.NetworkError)):
@@ -92,13 +110,25 @@ def failed(name: str, host: str, error: Exception) -> Refused:
     return Refused(f"{name} cannot be asked for: {_plain(error)}")
 
 
+def _cause(error: Exception) -> OSError | None:
+    """What the system says, under what the client makes of it."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, OSError):
+        cause = cause.__cause__ or cause.__context__
+    return cause
+
+
+def _has_tls(error: Exception) -> bool:
+    import ssl
+
+    return isinstance(_cause(error), ssl.SSLError)
+
+
 def _unconnected(name: str, host: str, error: Exception) -> Refused:
     import socket
     import ssl
 
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, OSError):
-        cause = cause.__cause__ or cause.__context__
+    cause = _cause(error)
     if isinstance(cause, socket.gaierror):
         return Refused(f"{name}: the host {clip(host)} is not found", help="is its name spelled right?")
     if isinstance(cause, ssl.SSLCertVerificationError):
