@@ -37,7 +37,7 @@ def test_a_case_is_the_same_in_every_run() -> None:
 
 
 def test_workers_give_what_one_process_gives() -> None:
-    found = run.fuzz(SEED, range(3), SECONDS, jobs=2)
+    found = run.fuzz(run.Plan(SEED, SECONDS), range(3), jobs=2)
     assert {index for index, _ in found} == {0, 1, 2}
     assert "Faults: 0" in run.report(found, SEED, 1.0)
 

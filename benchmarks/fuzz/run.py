@@ -10,7 +10,7 @@ import shutil
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import wait
 from pathlib import Path
 from tempfile import mkdtemp
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from multiprocessing.connection import Connection
 
+    from fuzz.case import Case
+
 _SLOWEST = 10
 _SHOWN = 40  # faults told
 _RECYCLED = 400  # cases after which a worker is replaced: memory that its caches hold is given back
@@ -29,22 +31,40 @@ _COMMANDS = 30  # times a command's seconds that a case may take on the wall
 _GRACE = 30.0  # seconds beyond its alarm after which a worker that does not come back is ended
 
 
-def case_of(seed: int, index: int) -> Any:
+def case_of(seed: int, index: int) -> Case:
     """The case of that number: the same in every run."""
     return makers.make(random.Random(f"{seed}:{index}"))  # noqa: S311 (repeatable is what it has to be)
 
 
-def runs_of(seed: int, index: int, folder: Path, seconds: float) -> list[running.Ran]:
-    """What its command lines gave."""
-    return list(running.run(case_of(seed, index), folder / str(index), seconds))
+@dataclass(frozen=True)
+class Plan:
+    """What is asked for.
+
+    Attributes:
+        seconds: processor time that a command may take.
+        quick: run only the first command line of each case, which reads and does little else.
+        deadline: of the monotonic clock; after it no case is begun.
+    """
+
+    seed: int
+    seconds: float = 10.0
+    quick: bool = False
+    deadline: float | None = None
+
+    def runs_of(self, index: int, folder: Path) -> list[running.Ran]:
+        """What the command lines of the case of that number gave."""
+        case = case_of(self.seed, index)
+        if self.quick:
+            case = replace(case, commands=case.commands[:1])
+        return list(running.run(case, folder / str(index), self.seconds))
 
 
-def _work(pipe: Connection, seed: int, folder: Path, seconds: float) -> None:
+def _work(pipe: Connection, plan: Plan, folder: Path) -> None:
     _isolate(folder)
     parent = os.getppid()
     while os.getppid() == parent:  # the pipe's other end is open in our siblings too, and says nothing of its death
         if pipe.poll(1.0):
-            pipe.send(runs_of(seed, pipe.recv(), folder, seconds))
+            pipe.send(plan.runs_of(pipe.recv(), folder))
 
 
 def _isolate(folder: Path) -> None:
@@ -53,14 +73,12 @@ def _isolate(folder: Path) -> None:
     os.environ |= {"OLLAMA_MODELS": str(folder / "none"), "HOME": str(folder), "TEMPLATELINT_TRACEBACK": "1"}
 
 
-def fuzz(
-    seed: int, indexes: Sequence[int], seconds: float, jobs: int, deadline: float | None = None
-) -> list[tuple[int, running.Ran]]:
-    """Run the cases of those numbers; after the deadline (of the monotonic clock) none is begun."""
+def fuzz(plan: Plan, indexes: Sequence[int], jobs: int) -> list[tuple[int, running.Ran]]:
+    """Run the cases of those numbers."""
     folder = Path(mkdtemp(prefix="templatelint-fuzz-"))
     try:
-        pool = _Pool(seed, folder, seconds)
-        pool.run(indexes, jobs, deadline)
+        pool = _Pool(plan, folder)
+        pool.run(indexes, jobs)
         return pool.found
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -69,15 +87,16 @@ def fuzz(
 class _Pool:
     """Processes that each run one case at a time; one that dies or hangs is replaced, and its case is told."""
 
-    def __init__(self, seed: int, folder: Path, seconds: float) -> None:
+    def __init__(self, plan: Plan, folder: Path) -> None:
         self.found: list[tuple[int, running.Ran]] = []
-        self._seed, self._folder, self._seconds = seed, folder, seconds
+        self._plan, self._folder = plan, folder
         self._busy: dict[Any, _Worker] = {}
 
-    def run(self, indexes: Sequence[int], jobs: int, deadline: float | None) -> None:
+    def run(self, indexes: Sequence[int], jobs: int) -> None:
+        """Run the cases of those numbers, the first ones first."""
         waiting = list(reversed(indexes))
         while waiting or self._busy:
-            if deadline is not None and time.monotonic() > deadline:
+            if self._plan.deadline is not None and time.monotonic() > self._plan.deadline:
                 waiting.clear()
             while waiting and len(self._busy) < jobs:
                 self._give(self._start(), waiting.pop())
@@ -88,7 +107,7 @@ class _Pool:
                 else:
                     worker.end()
             for pipe, worker in list(self._busy.items()):
-                if time.monotonic() - worker.since > _COMMANDS * self._seconds + _GRACE:
+                if time.monotonic() - worker.since > _COMMANDS * self._plan.seconds + _GRACE:
                     del self._busy[pipe]
                     worker.end()
                     self._tell(worker.index, "hangs", "hangs where no signal reaches it")
@@ -98,7 +117,7 @@ class _Pool:
     def _start(self) -> _Worker:
         context = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe()
-        process = context.Process(target=_work, args=(theirs, self._seed, self._folder, self._seconds))
+        process = context.Process(target=_work, args=(theirs, self._plan, self._folder))
         process.start()
         theirs.close()
         return _Worker(process, ours)
@@ -122,7 +141,7 @@ class _Pool:
         return True
 
     def _tell(self, index: int, outcome: str, wrong: str) -> None:
-        self.found.append((index, running.Ran("?", (), outcome, wrong, self._seconds)))
+        self.found.append((index, running.Ran("?", (), outcome, wrong, 0.0)))
 
 
 @dataclass
@@ -149,6 +168,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--seconds", type=float, default=10.0, help="processor time that a command may take")
     parser.add_argument("--minutes", type=float, help="begin no further case after that time")
+    parser.add_argument("--quick", action="store_true", help="only the first command line of each case")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--write", type=Path, metavar="FOLDER", help="write the files of case FIRST and stop")
     options = parser.parse_args(arguments)
@@ -161,7 +181,7 @@ def main(arguments: Sequence[str]) -> int:
     begun = time.monotonic()
     indexes = range(options.first, options.first + options.count)
     deadline = None if options.minutes is None else begun + 60 * options.minutes
-    found = fuzz(options.seed, indexes, options.seconds, options.jobs, deadline)
+    found = fuzz(Plan(options.seed, options.seconds, options.quick, deadline), indexes, options.jobs)
     print(report(found, options.seed, time.monotonic() - begun))
     return int(any(run.wrong for _, run in found))
 
