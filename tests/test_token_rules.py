@@ -309,6 +309,8 @@ def test_the_end_of_an_answer_is_held_against_what_each_engine_stops_at(
         ("{{ eos_token }}", {"eos_token_id": 3}, True),
         ("[e~[", {"eos_token_id": 0}, True),
         ("[stop]", {"eos_token_id": 0}, False),
+        ("[stop]\n<|im_end|>", {"eos_token_id": 0}, True),  # Command R7B: the end of the answer, then that of the turn
+        ("[stop]<|stop|>", {"eos_token_id": 0}, False),
         ("<role>", {"eos_token_id": 0}, True),  # no token: another rule's
         ("\n\n", {"eos_token_id": 0}, True),
     ],

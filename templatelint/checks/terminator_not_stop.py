@@ -13,7 +13,7 @@ from templatelint.reading import MARKER, turns
 from templatelint.view import NoText
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from templatelint.model import Token, Vocabulary
     from templatelint.view import View
@@ -35,29 +35,41 @@ def check(view: View) -> Iterator[Fault]:
     anatomy = turns(view.prompt("chat-turns"), view.case("chat-turns"))
     # where the next header follows at once, its marker may end an answer, or EOS that no history shows
     if anatomy is not None and (follows := anatomy.assistant_to_user.lstrip()):
-        yield from _judged(view, tokens, _terminator(follows, tokens), "chat-turns", "an answer", "chat")
+        yield from _judged(view, tokens, list(_terminators(follows, tokens)), "chat-turns", "an answer", "chat")
     syntax = call_syntax.of(view)
     for end in _CALL_ENDS:
         if end in syntax.calls:
-            yield from _judged(view, tokens, tokens.token(end), syntax.case, "a turn that calls a tool", "tools")
+            token = tokens.token(end)
+            ends = [] if token is None else [token]
+            yield from _judged(view, tokens, ends, syntax.case, "a turn that calls a tool", "tools")
 
 
-def _terminator(follows: str, tokens: Vocabulary) -> Token | None:
-    """The token that a text begins with; None where it is none, or one that opens the next turn."""
-    marker = MARKER.match(follows)
-    if marker is None:
-        special = {token.text: token for token in tokens.special() if len(token.text) <= _LONGEST}
-        ends = (follows[:size] for size in range(min(_LONGEST, len(follows)), 1, -1))
-        return next((special[end] for end in ends if end in special), None)
-    return None if marker[0] in _OPENERS else tokens.token(marker[0])
+def _terminators(follows: str, tokens: Vocabulary) -> Iterator[Token]:
+    """The tokens that a text begins with, up to one that opens the next turn or closes the user's part."""
+    while True:
+        token = _first(follows, tokens)
+        if token is None or token.text in _OPENERS or token.text == "[/INST]":
+            return
+        yield token
+        follows = follows[len(token.text) :].lstrip()
+
+
+def _first(text: str, tokens: Vocabulary) -> Token | None:
+    marker = MARKER.match(text)
+    if marker is not None:
+        return tokens.token(marker[0])
+    special = {token.text: token for token in tokens.special() if len(token.text) <= _LONGEST} if text else {}
+    starts = (text[:size] for size in range(min(_LONGEST, len(text)), 1, -1))
+    return next((special[start] for start in starts if start in special), None)
 
 
 def _judged(  # noqa: PLR0913, PLR0917 (one thing, said of two places)
-    view: View, tokens: Vocabulary, token: Token | None, case_id: str, what: str, need: str
+    view: View, tokens: Vocabulary, written: Sequence[Token], case_id: str, what: str, need: str
 ) -> Iterator[Fault]:
-    if token is None:
+    if not written:
         return
-    meant = (token, *filter(None, map(tokens.token, _LAST_ENDS.get(token.text, ()))))
+    token = written[0]
+    meant = (*written, *filter(None, map(tokens.token, _LAST_ENDS.get(token.text, ()))))
     known = [tokenizing.ends(view.engine, view.model.tokenizer, tokens, one) for one in meant]
     if None in known:
         raise NoText(case_id, "the model's files do not say what ends generation")
