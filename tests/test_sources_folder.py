@@ -288,7 +288,11 @@ REFUSED: dict[str, tuple[dict[str, str], str, str | None]] = {
         " holds 2 GGUF models: a-Q4_K_M.gguf, b-Q8_0.gguf",
         "name one of them",
     ),
-    "first-shard-missing": ({"a-00002-of-00003.gguf": ""}, "a-00001-of-00003.gguf", None),
+    "first-shard-missing": (
+        {"a-00002-of-00003.gguf": "", "a-00003-of-00003.gguf": ""},
+        " holds 2 of the shards of a split GGUF, and not the first: a-00001-of-00003.gguf",
+        "it carries the template",
+    ),
     "nothing": ({"README.md": ""}, " is no model folder: it has no tokenizer_config.json", None),
     "templates-only": ({"x.jinja": "", "y.jinja": ""}, " is no model folder: it holds 2 template files", "x.jinja"),
     "hub-cache": (

@@ -252,6 +252,9 @@ def _gguf(path: str, weights: list[str], *, vetting: bool) -> Model:
     models = _models(weights)
     if len(models) > 1:
         raise TemplatelintError(f"{path} holds {len(models)} GGUF models: {_listed(models)}", help="name one of them")
+    if models[0] not in weights:
+        there = f"{path} holds {len(weights)} of the shards of a split GGUF, and not the first: {models[0]}"
+        raise TemplatelintError(there, help="fetch that too: it carries the template")
     return gguf.resolve(str(Path(path, models[0])), ref=path, vetting=vetting)
 
 
