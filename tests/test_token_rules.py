@@ -373,3 +373,23 @@ def test_a_special_token_that_is_printed_and_not_defined_is_told_with_what_comes
 ) -> None:
     found = _told(_folder(tmp_path, template, 2, _ENDS, **config), "TL607", ("transformers", "vllm"))
     assert [one.severity for one in found] == ([severity] if severity else [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "template", "severities"),
+    [
+        ("gpt2", "{{ bos_token }}" + _PLAIN, {"llama.cpp": "warning", "vllm": "note"}),
+        ("gpt2", _turns("<|im_start|>ROLE\n", "<|im_end|>{{ eos_token }}\n"), {"llama.cpp": "error", "vllm": "note"}),
+        ("llama", "{{ bos_token }}" + _PLAIN, {"vllm": "note"}),
+        ("rwkv", "{{ bos_token }}" + _PLAIN, {"llama.cpp": "note", "vllm": "note"}),
+    ],
+)
+def test_llama_cpp_assumes_a_token_where_a_gguf_names_none(
+    tmp_path: Path, kind: str, template: str, severities: dict[str, str]
+) -> None:
+    texts = {"<unk>": _UNKNOWN, "<s>": _CONTROL, "</s>": _CONTROL, **{f"t{at}": _NORMAL for at in range(3, 12)}}
+    model = _gguf(tmp_path, template, {**texts, "<|im_start|>": _CONTROL, "<|im_end|>": _CONTROL}, model=kind)
+    told = {name: _told(model, "TL607", (name,)) for name in ("llama.cpp", "vllm")}
+    assert {name: one.severity for name, found in told.items() for one in found} == severities
+    if kind == "gpt2":
+        assert "'t11'" in told["llama.cpp"][0].message

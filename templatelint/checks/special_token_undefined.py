@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from jinja2 import nodes
 
 from templatelint.checks import _tokens
+from templatelint.engines import tokenizing
+from templatelint.engines.assumed import taken_for
 from templatelint.model import Fault
 from templatelint.reading import shortened, turns
 from templatelint.syntax import walk
@@ -34,12 +36,13 @@ def check(view: View) -> Iterator[Fault]:
     syntax = view.syntax
     printed = _printed(syntax)
     for name in missing:
-        if name in printed:
+        if name in printed and not _named_so(view, name):
             yield _fault(view, syntax, name, printed[name])
 
 
 def _fault(view: View, syntax: Syntax, name: str, node: nodes.Name) -> Fault:
-    what, impact = _effect(view, name)
+    taken = taken_for(view.model.tokenizer, name) if view.engine in tokenizing.LLAMA else ""
+    what, impact = _assumed(name, taken) if taken else _effect(view, name)
     return Fault(
         message=f"the template prints `{name}`, which the tokenizer does not define: {what}",
         help=f"name the {name.removesuffix('_token').upper()} token in the model's files, or write "
@@ -49,6 +52,18 @@ def _fault(view: View, syntax: Syntax, name: str, node: nodes.Name) -> Fault:
         span=syntax.span(node),
         impact=impact,
     )
+
+
+def _named_so(view: View, name: str) -> bool:
+    """Whether the engine assumes a token for it that is a special one: that of the models of its kind."""
+    taken, tokens = taken_for(view.model.tokenizer, name), view.model.tokenizer.vocabulary
+    token = tokens.token(taken) if taken and tokens is not None else None
+    return view.engine in tokenizing.LLAMA and token is not None and token.type == "control"
+
+
+def _assumed(name: str, taken: str) -> tuple[str, Impact]:
+    ends = ", and ends generation at it" if name == "eos_token" else ""
+    return f"llama.cpp takes {taken!r} for it{ends}", "breaks" if ends else "degrades"
 
 
 def _effect(view: View, name: str) -> tuple[str, Impact]:

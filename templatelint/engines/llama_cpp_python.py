@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import nodes
 
+from templatelint.engines.assumed import text_of
 from templatelint.engines.prepared import Prepared, Preparing
 from templatelint.model import ClientForm, RenderError, Template
 from templatelint.renderers import RenderFailure
@@ -79,13 +80,12 @@ class LoadedTemplate(Preparing):
 
     def prepare(self, request: Request, now: datetime) -> Prepared | RenderError:  # noqa: ARG002 (others tell the time)
         """The variables (`Jinja2ChatFormatter.__call__`): no special token but two, and none of the request's own."""
-        tokens = self.tokenizer.special_tokens
         variables = {
             "messages": request.messages,
             "tools": request.tools,
             **{name: request.extra.get(name) for name in ("functions", "function_call", "tool_choice")},
-            "bos_token": tokens.get("bos_token", ""),
-            "eos_token": tokens.get("eos_token", ""),
+            "bos_token": text_of(self.tokenizer, "bos_token"),
+            "eos_token": text_of(self.tokenizer, "eos_token"),
             "add_generation_prompt": True,
         }
         if self.format is None:

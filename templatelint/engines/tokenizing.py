@@ -15,14 +15,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from templatelint.engines.assumed import taken_for
 from templatelint.engines.llamacpp import facts
 from templatelint.engines.llamacpp.loaded import Ends
 
 if TYPE_CHECKING:
     from templatelint.model import Token, Tokenizer, TokenType, Vocabulary
 
-_LLAMA_SERVER = frozenset({"llama.cpp", "ollama"})
-_LLAMA = _LLAMA_SERVER | {"llama-cpp-python"}
+LLAMA = frozenset({"llama.cpp", "ollama", "llama-cpp-python"})
+_LLAMA_SERVER = LLAMA - {"llama-cpp-python"}
 _AS_RENDERED = frozenset({"transformers", "vllm", "sglang", "llama-cpp-python", "transformers.js"})
 _STOPPING = frozenset({"transformers", "vllm", "sglang"})
 
@@ -41,7 +42,7 @@ def adds_bos(engine: str, tokenizer: Tokenizer) -> bool | None:
     """
     name = _family(engine)
     if name in _AS_RENDERED:
-        return None if of_gguf(tokenizer) and name not in _LLAMA else False
+        return None if of_gguf(tokenizer) and name not in LLAMA else False
     return declares_bos(tokenizer) if name in _LLAMA_SERVER else None
 
 
@@ -54,7 +55,7 @@ def declares_bos(tokenizer: Tokenizer) -> bool | None:
 
 def finds(engine: str, token: Token) -> bool | None:
     """Whether the engine finds that token of a GGUF in a prompt, before it splits the rest; None where not known."""
-    if _family(engine) not in _LLAMA:
+    if _family(engine) not in LLAMA:
         return None
     return token.type in _FOUND or token.text in _RETYPED or token.text in facts.load().vocabulary.ends
 
@@ -66,7 +67,7 @@ def ends(engine: str, tokenizer: Tokenizer, vocabulary: Vocabulary, token: Token
     answer there, does not elsewhere.
     """
     name = _family(engine)
-    if name in _LLAMA:
+    if name in LLAMA:
         return _ends_llama(tokenizer, vocabulary, token)
     if name not in _STOPPING:
         return None
@@ -85,7 +86,7 @@ def ends(engine: str, tokenizer: Tokenizer, vocabulary: Vocabulary, token: Token
 
 
 def _ends_llama(tokenizer: Tokenizer, vocabulary: Vocabulary, token: Token) -> bool:
-    if token.text in tokenizer.stop_tokens:
+    if token.text in tokenizer.stop_tokens or token.text == taken_for(tokenizer, "eos_token"):
         return True
     known = facts.load().vocabulary
     if token.text not in known.ends:

@@ -33,6 +33,15 @@ _SPECIAL = {
 _ENDS = ("eos_token", "eot_token", "eom_token")
 _UNNAMED = ("eot_token", "eom_token")  # facts, not variables that a template is given
 _IDS = {token: f"{_GGML}{name}_token_id" for token, name in _SPECIAL.items()}
+# What llama.cpp takes for BOS and EOS where a file names none: `llama_vocab::impl::load` in `src/llama-vocab.cpp`.
+_BOS, _EOS = _IDS["bos_token"], _IDS["eos_token"]
+_DEFAULTS = {
+    "llama": {_BOS: 1, _EOS: 2},
+    "gpt2": {_BOS: 11, _EOS: 11},
+    "plamo2": {_BOS: 1, _EOS: 2},
+    "plamo3": {_BOS: 1, _EOS: 2},
+    "t5": {_EOS: 1},
+}
 
 _TYPE, _ARCHITECTURE, _POOLING = "general.type", "general.architecture", ".pooling_type"
 # Of llama.cpp's architectures (2026-11) those that embed, rank, see or hear and never answer.
@@ -92,7 +101,7 @@ def from_source(
 
 
 def _read(source: ByteSource, path: str, ref: str) -> tuple[Model, Header]:
-    header = read_header(source, path, tuple(_IDS.values()))
+    header = read_header(source, path, tuple(_IDS.values()), _DEFAULTS)
     return from_header(header, path, ref), header
 
 
@@ -150,6 +159,8 @@ def _tokenizer(header: Header) -> Tokenizer:
     facts |= {token: texts[token] for token in _UNNAMED if token in texts}
     if header.vocabulary is not None:
         facts["vocabulary"] = header.vocabulary
+    taken = header.default_texts
+    facts |= {f"llama.cpp.{token}": taken[key] for token, key in _IDS.items() if key in taken}
     return Tokenizer(
         special_tokens={token: text for token, text in texts.items() if token not in _UNNAMED},
         add_bos=_flag(values, f"{_GGML}add_bos_token"),

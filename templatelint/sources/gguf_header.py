@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import repeat
 from struct import Struct
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from templatelint.errors import TemplatelintError
@@ -18,6 +19,7 @@ TEMPLATE = "tokenizer.chat_template"
 TOKENS = "tokenizer.ggml.tokens"
 KINDS = "tokenizer.ggml.token_type"
 ALIGNMENT = "general.alignment"
+MODEL = "tokenizer.ggml.model"
 _GGML = "tokenizer.ggml."
 _ID = "_token_id"
 
@@ -97,6 +99,7 @@ class Header:
         tokens: where the tokens stand; None where the file carries none.
         keys: number of keys.
         places: key of a template → where that key, its type and its text begin and end in the file.
+        default_texts: like `token_texts`, of keys that the file lacks, or whose ids it has no token for.
     """
 
     version: int
@@ -113,15 +116,19 @@ class Header:
     tokens: Tokens | None = None
     keys: int = 0
     places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    default_texts: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_header(source: ByteSource, path: str, ids: Sequence[str]) -> Header:
+def read_header(
+    source: ByteSource, path: str, ids: Sequence[str], defaults: Mapping[str, Mapping[str, int]] = MappingProxyType({})
+) -> Header:
     """Read the header of a GGUF.
 
     Args:
         source: the file's bytes; only the header's are asked for.
         path: what the user calls the file.
         ids: keys of token ids whose texts are wanted.
+        defaults: kind of vocabulary (`tokenizer.ggml.model`) → such keys, with the ids where the file has none.
 
     Raises:
         TemplatelintError: no GGUF, a version that is not known, cut short, or damaged.
@@ -135,13 +142,15 @@ def read_header(source: ByteSource, path: str, ids: Sequence[str]) -> Header:
     for number in range(1, keys + 1):
         walk.pair(number, keys)
     end = walk.offset
+    named = walk.resolve({key: walk.values[key] for key in ids if key in walk.values})
+    assumed = defaults.get(walk.values.get(MODEL, ""), {})
     return Header(
         version,
         order,
         walk.values,
         walk.templates,
         walk.vocabulary,
-        walk.resolve(ids),
+        named,
         tuple(walk.shadowed),
         tensors,
         end,
@@ -150,6 +159,7 @@ def read_header(source: ByteSource, path: str, ids: Sequence[str]) -> Header:
         walk.tokens,
         keys,
         walk.places,
+        walk.resolve({key: number for key, number in assumed.items() if key not in named}),
     )
 
 
@@ -246,12 +256,11 @@ class _Walk:
         (value,) = self._length.unpack(self._take(self._length.size))
         return int(value)
 
-    def resolve(self, ids: Sequence[str]) -> dict[str, str]:
-        """The texts of those tokens whose ids the keys of `ids` give."""
+    def resolve(self, ids: Mapping[str, int]) -> dict[str, str]:
+        """The texts of those tokens that the vocabulary has."""
         texts = {}
-        for key in ids:
-            token = self.values.get(key)
-            if token is None or self.vocabulary is None or not 0 <= token < self.vocabulary:
+        for key, token in ids.items():
+            if self.vocabulary is None or not 0 <= token < self.vocabulary:
                 continue
             self._key = f"token {token:,}"
             self._go(self._marks[token // STRIDE])

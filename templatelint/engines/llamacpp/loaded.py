@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from templatelint.cases import FIXED_NOW
+from templatelint.engines.assumed import text_of
 from templatelint.engines.llamacpp import TOOL_USE, analysis, capabilities, facts, preparation, schemas
 from templatelint.engines.llamacpp import cue as generation_cue
 from templatelint.engines.llamacpp.markers import shared_head
@@ -75,8 +76,8 @@ class Ends:
         if add_eos is None:
             add_eos = kind in vocabulary.adds_eos
         return Ends(
-            tokenizer.special_tokens.get("bos_token", ""),
-            tokenizer.special_tokens.get("eos_token", ""),
+            text_of(tokenizer, "bos_token"),
+            text_of(tokenizer, "eos_token"),
             add_bos or kind in vocabulary.always_bos,
             add_eos,
             tokenizer.stop_tokens,
