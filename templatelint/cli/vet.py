@@ -109,17 +109,20 @@ def command(session: Session, ref: str, **values: Any) -> int:
         reach=session.reach(vetting=True),
     )
     references.need_other_file(session.output_file, read)
+    if session.output_file is not None and session.output_file == flags.lock:
+        raise click.UsageError(f"-o and the lock are one file: {flags.lock}")
     for row in read.unreadable:
         session.error(row.message, row.help)
     if not read.models:
         _write_unread(session, read, flags)
         return NO_ANSWER
-    (_, model), *_ = read.models
+    (name, model), *_ = read.models
     against, options = _placed(session, model, options, flags)
     replay: tuple[str, ...] = ()
     if against is not None:
         from templatelint import overrides
 
+        references.need_other_file(session.output_file, replace(read, models=((against.ref, against),)))
         deployed = _deployed(model, against, read)
         replay, model = overrides.replay(model, deployed), deployed
         read = replace(read, models=((read.models[0][0], model),))

@@ -63,7 +63,7 @@ def answer(vetted: Vetted, failing: AbstractSet[str] = frozenset()) -> str:
         vetted: what became of the model.
         failing: engines on which something was found that fails the run.
     """
-    ref = vetted.model.ref
+    ref = "standard input" if vetted.model.ref == "-" else vetted.model.ref
     if vetted.model.not_for_chat and not vetted.model.templates:
         return f"{ref} is no chat model: {vetted.model.not_for_chat}"
     asked = [one for one in vetted.verdicts if one.asked]
