@@ -116,7 +116,7 @@ def command(session: Session, ref: str, **values: Any) -> int:
     if not read.models:
         _write_unread(session, read, flags)
         return NO_ANSWER
-    (name, model), *_ = read.models
+    (_, model), *_ = read.models
     against, options = _placed(session, model, options, flags)
     replay: tuple[str, ...] = ()
     if against is not None:
