@@ -97,6 +97,25 @@ def test_named_special_tokens_that_the_file_lacks_are_tokens_behind_all_others(t
     assert found.token("<|other|>") is None
 
 
+@pytest.mark.parametrize(
+    "vocabulary",
+    [
+        '["' + "a" * (1 << 20),
+        '["' + "\\\\" * (1 << 20),
+        '{"a": ' + "9" * 5000 + ', "b": 1',
+        '["a" ' * 50_000,
+        '{"a"' * 50_000,
+    ],
+    ids=["text", "escapes", "digits", "lists", "objects"],
+)
+def test_what_is_no_json_costs_no_more(tmp_path: Path, vocabulary: str) -> None:
+    found = _read(tmp_path, {"added_tokens": _ADDED})
+    text = json.dumps({"added_tokens": _ADDED})[:-1]
+    (tmp_path / "tokenizer.json").write_text(f'{text}, "model": {{"vocab": {vocabulary}')
+    assert found.token("a") is None
+    assert found.size == 6  # those of the added tokens alone
+
+
 def test_a_vocabulary_goes_to_another_process_without_what_it_has_read(tmp_path: Path) -> None:
     found = _read(tmp_path, {"added_tokens": _ADDED, "model": _OBJECT})
     assert found.token("a") is not None

@@ -20,8 +20,12 @@ _VOCABULARY, _MERGES = re.compile(rb'"vocab"\s*:\s*([\[{])'), re.compile(rb'"mer
 # What stands round a token: `{"text": 7,` of BPE, WordPiece and WordLevel, `["text", -7.5]` of Unigram. In valid JSON
 # a quotation mark inside of a string has a backslash before it, so that neither can stand there.
 _BEFORE = {b"{": re.compile(rb"[{,]\s*\Z"), b"[": re.compile(rb"\[\s*\Z")}
-_BEHIND = {b"{": re.compile(rb"\s*:\s*(\d+)"), b"[": re.compile(rb"\s*,\s*-?\d")}
-_EACH = {b"{": re.compile(rb'(?<!\\)"\s*:\s*(\d+)'), b"[": re.compile(rb'\[\s*"(?:[^"\\]|\\.)*"\s*,\s*-?\d')}
+_BEHIND = {b"{": re.compile(rb"\s*:\s*(\d{1,9})(?!\d)"), b"[": re.compile(rb"\s*,\s*-?\d")}
+# The bounds are for files that are no JSON: what repeats without one remembers every step.
+_EACH = {
+    b"{": re.compile(rb'(?<!\\)"\s*:\s*(\d{1,9})(?!\d)'),
+    b"[": re.compile(rb'\[\s*"(?:[^"\\]|\\.){0,65536}"\s*,\s*-?\d'),
+}
 _BLANK = 64  # characters of it that may stand before a token
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 
