@@ -16,6 +16,7 @@ from gguf_bytes import ARRAY, Value, flag, header, text, texts, u32
 from hub_server import Padded, Repo
 from program import CHATML, DEAF
 from reports_by_hand import finding
+from web_server import Asked, Reply, WebServer
 
 from templatelint import cards
 from templatelint.model import Effect, Model, NotRun, Origin, RenderError, Template
@@ -23,6 +24,7 @@ from templatelint.vet.launching import launches
 from templatelint.vet.verdicts import Ground, Verdict, verdicts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from hub_server import HubServer
@@ -461,3 +463,54 @@ def test_each_template_of_several_tells_of_its_requests(cli: InProcess, folder: 
     assert picked["launch"]["vllm"].startswith(
         "vllm serve OWNER/NAME --chat-template chat_template.jinja --enable-auto"
     )
+
+
+# ------------------------------------------------------------------------------------------------ servers
+
+
+@pytest.fixture
+def router(folder: Path) -> Iterator[str]:
+    """A router of llama-server that has loaded one model; its reference."""
+    del folder
+    started = ["llama-server", "--jinja", "--no-jinja", "--tools", "all"]
+    answers = {
+        "/props": {"role": "router", "models_autoload": True, "build_info": "b1"},
+        "/v1/models": {"data": [{"id": "one", "status": {"value": "loaded", "args": started}}]},
+        "/props?model=one&autoload=false": {
+            "default_generation_settings": {"n_ctx": 512},
+            "total_slots": 1,
+            "model_path": "/models/one.gguf",
+            "chat_template": CHATML,
+            "bos_token": "",
+            "eos_token": "<|im_end|>",
+            "build_info": "b1",
+        },
+    }
+
+    def reply(asked: Asked) -> Reply:
+        known = answers.get(asked.path)
+        return Reply(404, b"{}") if known is None else Reply(200, json.dumps(known).encode())
+
+    with WebServer(reply) as server:
+        yield f"server:{server.url}?model=one"
+
+
+def test_a_server_is_judged_on_its_engine_and_by_its_flags(cli: InProcess, router: str) -> None:
+    body = vetted(cli, router)
+    assert {one["engine"] for one in body["verdicts"]} == {"llama.cpp"}
+    assert {"TL705", "TL806"} <= {row["rule"] for row in body["findings"]}
+    assert body["launch"] == {}
+    (tools,) = [one for one in body["verdicts"] if one["need"] == "tools"]
+    assert (tools["verdict"], "TL705" in tools["because"]) == ("broken", True)
+    assert body["exit_code"] == 1
+
+
+def test_flags_of_a_server_are_not_judged_on_another_engine(cli: InProcess, router: str) -> None:
+    body = vetted(cli, router, "--engine", "vllm")
+    assert not {"TL705", "TL806"} & {row["rule"] for row in body["findings"]}
+    assert [row["why"] for row in body["not_run"] if "which was not asked for" in row["why"]]
+
+
+def test_what_is_not_selected_is_not_told_of_a_server(cli: InProcess, router: str) -> None:
+    body = vetted(cli, router, "--ignore", "TL705,TL806")
+    assert {one["verdict"] for one in body["verdicts"] if one["need"] == "tools"} == {"works"}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from templatelint import cases, engines, inspection, lint
-from templatelint.model import RenderError, Report
+from templatelint.model import NotRun, RenderError, Report
 from templatelint.vet.launching import Launch, launches
 from templatelint.vet.mending import cures
 from templatelint.vet.verdicts import Ground, Verdict, verdicts
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from templatelint.engines import Engine
     from templatelint.inspection import Inspection
-    from templatelint.model import Finding, Model, NotRun
+    from templatelint.model import Finding, Model
 
 _BASIC, _TOOLS = "chat-basic", "tools-offer"
 _READS_NONE = "unsupported"
@@ -110,10 +110,13 @@ def _further(
     model: Model, known: Inspection, beside: Beside, options: lint.Options, found: Sequence[Finding]
 ) -> Iterator[tuple[Sequence[Finding], Sequence[NotRun]]]:
     """What other judges than the rules of templates say."""
-    if model.launch is not None:
+    if model.launch is not None and model.launch.engine in known.views:
         from templatelint import audit
 
-        yield audit.findings(model, known)
+        yield audit.findings(model, known, options.needs)
+    elif model.launch is not None:
+        why = f"the server is {model.launch.engine}, which was not asked for: how it was started is not judged"
+        yield (), (NotRun(_ALL, model.ref, why),)
     if beside.lock is not None:
         from templatelint import pin
 
