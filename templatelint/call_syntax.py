@@ -308,11 +308,11 @@ def _written_marks(view: View, dialect: str) -> ReasoningMarks | None:
     pairs = [pair for pair in dialects.get(dialect).reasoning if all(mark in source for mark in pair)]
     if not pairs:
         return None
-    written = "\0".join(_written(view))
-    return next((ReasoningMarks(*pair) for pair in pairs if all(mark in written for mark in pair)), None)
+    text = "\0".join(written(view))
+    return next((ReasoningMarks(*pair) for pair in pairs if all(mark in text for mark in pair)), None)
 
 
-def _written(view: View) -> Iterator[str]:
+def written(view: View) -> Iterator[str]:
     """The texts of the template's own that go into a prompt: not those that it looks for or cuts off."""
     from jinja2 import nodes
 

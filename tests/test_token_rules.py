@@ -91,6 +91,8 @@ def _without(texts: Sequence[str], *lost: str) -> Words:
         ("unsloth-gemma-3-270m-it", _GEMMA, "<start_of_turn>", "chat"),
         ("LFM2.5-8B-A1B", (*_CHATML, "<|tool_call_start|>", "<|tool_call_end|>"), "<|tool_call_start|>", "tools"),
         ("deepseek-ai-DeepSeek-V3.1", (*_DEEPSEEK, *_CALLS, *_OUTPUTS), "<｜tool▁calls▁begin｜>", "tools"),
+        # of which one engine shows calls
+        ("llama-cpp-deepseek-r1", (*_DEEPSEEK, *_CALLS, *_OUTPUTS), "<｜tool▁calls▁begin｜>", "tools"),
     ],
 )
 def test_a_marker_that_is_no_token_fails_and_its_family_does_not(

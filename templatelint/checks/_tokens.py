@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from templatelint.view import View
 
 CHAT = ("chat-turns", "chat-turns-system")
+_CALL = "tool-call"
 
 # A token by its looks: <|…|>, and DeepSeek's with full-width bars.
 _SHAPE = re.compile(r"<\|[^<>|\s]{1,60}\|>")
@@ -85,12 +86,22 @@ def around_turns(view: View) -> dict[str, str]:
 
 
 def around_calls(view: View) -> dict[str, str]:
-    """Marker → the case that shows it, of what stands around a call and its result."""
+    """Marker → the case that shows it, of what stands around a call and its result.
+
+    Where no cell shows a call, those that the template's own text has for calls, and the case that ought to show them.
+    """
     found: dict[str, str] = {}
     syntax = call_syntax.of(view)
     if syntax.calls:
         _note(found, syntax.case, (syntax.calls,))
+    elif call_syntax.speaks_of_calls(view.model):
+        _note(found, view.adapted.get(_CALL, _CALL), call_syntax.written(view))
+        found = {marker: case_id for marker, case_id in found.items() if _is_of_calls(marker)}
     return found
+
+
+def _is_of_calls(marker: str) -> bool:
+    return marker in _CALL_TOKENS or (_FULL_WIDTH.fullmatch(marker) is not None and "tool" in marker)
 
 
 def has_to_be_token(marker: str) -> bool:

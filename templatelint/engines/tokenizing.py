@@ -73,6 +73,8 @@ def ends(engine: str, tokenizer: Tokenizer, vocabulary: Vocabulary, token: Token
         return None
     if of_gguf(tokenizer):
         return token.text in _SGLANG_ENDS or _ends_llama(tokenizer, vocabulary, token)
+    if name != "transformers" and token.text == tokenizer.special_tokens.get("eos_token"):
+        return True
     named = _ids(tokenizer.generation_config.get("eos_token_id"))
     configured = _ids(tokenizer.facts.get("config.eos_token_id"))
     if not named and not configured:
@@ -81,8 +83,7 @@ def ends(engine: str, tokenizer: Tokenizer, vocabulary: Vocabulary, token: Token
         named |= configured
     # without a generation config, one is made of the model's
     known = named or configured
-    own = name != "transformers" and token.text == tokenizer.special_tokens.get("eos_token")
-    return token.id in known or own or (name == "sglang" and token.text in _SGLANG_ENDS)
+    return token.id in known or (name == "sglang" and token.text in _SGLANG_ENDS)
 
 
 def _ends_llama(tokenizer: Tokenizer, vocabulary: Vocabulary, token: Token) -> bool:
