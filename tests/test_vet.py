@@ -106,6 +106,16 @@ def test_reasoning_is_told_of_where_the_model_thinks() -> None:
     assert ("llama.cpp", "reasoning") in told(thinks=True)
 
 
+def test_silence_about_thoughts_that_are_not_there_means_nothing() -> None:
+    assert told(needs={"reasoning"})["llama.cpp", "reasoning"].verdict == "unknown"
+    assert told(needs={"reasoning"}, thinks=True)["llama.cpp", "reasoning"].verdict == "works"
+
+
+def test_nobody_trains_on_a_server() -> None:
+    found = told(needs={"training"})
+    assert (found["transformers", "training"].verdict, found["llama.cpp", "training"].verdict) == ("works", "unknown")
+
+
 def test_a_crashed_rule_leaves_its_need_unknown_on_its_engine() -> None:
     row = NotRun("TL203", "m.jinja", "llama.cpp: the rule crashed: KeyError: 'x'", no_answer=True)
     found = told(crashed=[row])

@@ -19,6 +19,7 @@ Word = Literal["works", "degraded", "broken", "unknown"]
 WORDS: tuple[Word, ...] = ("works", "degraded", "broken", "unknown")
 
 _CHAT, _TOOLS = "chat", "tools"
+_TRAINS = "transformers"
 # need → what has to work before it can
 _RESTS_ON: Mapping[str, tuple[str, ...]] = {"parallel-tools": (_TOOLS, _CHAT), "agent": (_TOOLS, _CHAT)}
 # needs that are told of where nobody named them: what a client of a chat model is likely to meet
@@ -127,19 +128,33 @@ def _unknown(ground: Ground, engine: str, need: str) -> str:
     """Why silence means nothing there; empty where rules looked and found nothing."""
     if engine in ground.bypassing:
         return ground.bypassing[engine].message
-    views = [one[engine] for one in ground.views if engine in one]
-    if not views:
+    if not any(engine in views for views in ground.views):
         return "the model carries no template to judge"
+    if need == "reasoning" and not ground.thinks:
+        return "nothing in the template tells thoughts from answers: it may be no reasoning model's"
+    if need == "training" and engine.partition("@")[0] != _TRAINS:
+        return f"masks are made with {_TRAINS}: nobody trains here"
+    return _crashed(ground, engine, need) or _unjudged(ground, engine, need)
+
+
+def _crashed(ground: Ground, engine: str, need: str) -> str:
+    """The first rule about the need, or about chat, that gave no verdict for a fault of ours; empty where all did."""
     known = cards.all_cards()
     for row in ground.crashed:
         where, colon, why = row.why.partition(": ")
         elsewhere = bool(colon) and where in ground.engines and where != engine
         if row.rule in known and known[row.rule].need in {need, _CHAT} and not elsewhere:
-            return f"{row.rule} was not judged: {why or row.why}"
+            return f"{row.rule} was not judged: {why if where == engine else row.why}"
+    return ""
+
+
+def _unjudged(ground: Ground, engine: str, need: str) -> str:
+    """Why no rule about the need had anything to look at; empty where one had."""
     rules = [card for card in ground.rules if card.need == need and card.impact != "informs"]
     if not rules:
         return f"no rule about {need} was selected"
-    if not any(view.renders(case_id) for card in rules for case_id in _cases(card) for view in views):
+    own = [views[engine] for views in ground.views if engine in views]
+    if not any(view.renders(case_id) for card in rules for case_id in _cases(card) for view in own):
         return f"no case about {need} gave a prompt"
     return ""
 
