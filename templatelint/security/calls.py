@@ -156,16 +156,14 @@ class Calls(Members):
         node = macro.base
         if self.spent or len(self.stack) >= _CALLS or sum(known is node for known in self.stack) > 1:
             return UNKNOWN
-        known: Any = None
-        if caller is None and all(_hashable(arg) for arg in (*args, *named.values())):
-            given = tuple((name, arg.atoms, arg.why) for name, arg in (*((None, arg) for arg in args), *named.items()))
-            known = (id(node), given, self.guard, self.operator)
-            if known in self._known:
-                return self._known[known]
-        value = self.enter(node, args, named, caller)
-        if known is not None:
-            self._known[known] = value
-        return value
+        given = tuple((name, arg.atoms, arg.why) for name, arg in (*((None, arg) for arg in args), *named.items()))
+        known = (id(node), given, self.guard, self.operator, self.writes, caller and caller.atoms)
+        if known not in self._known:
+            before = self.writes
+            self._known[known] = self.enter(node, args, named, caller)
+            if self.writes != before:  # it has done more than give a text
+                return self._known.pop(known)
+        return self._known[known]
 
     # ------------------------------------------------------------------------------------- jinja2's own functions
 
@@ -310,10 +308,12 @@ class Calls(Members):
         holder = target.node
         if isinstance(holder, nodes.Name):
             self.env[holder.name] = self.env[CHANGED, holder.name] = one(changed)
+            self.writes += 1
         elif isinstance(holder, nodes.Getattr) and isinstance(holder.node, nodes.Name):
             space = self.env.get(holder.node.name, UNKNOWN).only
             if isinstance(space, Thing) and space.kind == "namespace":
                 self.env[space.name, holder.attr] = one(changed)
+                self.writes += 1
 
     # -------------------------------------------------------------------------------------------------- formats
 
@@ -363,10 +363,6 @@ def _names(value: Value) -> dict[str, Value]:
     """The rows of a mapping whose keys are texts."""
     table: Any = value.only
     return {text.text: item for key, item in table.rows for text in texts(key)} if isinstance(table, Table) else {}
-
-
-def _hashable(value: Value) -> bool:
-    return len(value.atoms) == 1 and not isinstance(value.atoms[0], Seq | Table)
 
 
 def _appended(items: tuple[Value, ...], args: list[Value], state: Calls) -> tuple[Value, ...]:

@@ -44,6 +44,7 @@ class Expressions(Filters):
 
     def __init__(self, syntax: Any) -> None:
         super().__init__(syntax)
+        self._constants: dict[int, Value] = {}
         self.deferred: list[tuple[nodes.Node, Env]] = []  # what is too deep to be read where it stands
 
     def eval(self, node: nodes.Node, caller: Value | None = None) -> Value:
@@ -68,7 +69,11 @@ class Expressions(Filters):
             self.depth -= 1
 
     def _constant(self, node: nodes.Const) -> Value:
-        return one(Str(node.value, (node,))) if isinstance(node.value, str) else lifted(node.value)
+        known = self._constants.get(id(node))
+        if known is None:
+            known = one(Str(node.value, (node,))) if isinstance(node.value, str) else lifted(node.value)
+            self._constants[id(node)] = known
+        return known
 
     def _text(self, node: nodes.TemplateData) -> Value:
         return one(Str(node.data, (node,)))

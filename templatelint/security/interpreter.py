@@ -186,12 +186,14 @@ class Interpreter(Expressions):
     def _iterate(self, node: nodes.For, item: Value, round_: Value) -> None:
         outer, guard = self.env, self.guard
         self.env = {**outer, "loop": round_}
+        self.scopes += 1
         self.bind(node.target, item)
         if node.test is not None:
             self.guard |= self.eval(node.test).why
         self.guard |= item.why
         self._run(node.body)
         self.guard = guard
+        self.scopes -= 1
         self.leave(outer)
 
     # -------------------------------------------------------------------------------------------------- macros
@@ -208,7 +210,9 @@ class Interpreter(Expressions):
         defaults = [self.eval(default) for default in node.defaults]
         for at, default in enumerate(defaults, len(given) - len(defaults)):
             given[at] = joined((UNKNOWN, default))
+        env, out, writes = self.env, self.out, self.writes
         self._enclosed(node, {argument.name: value for argument, value in zip(node.args, given, strict=True)}, {})
+        self.env, self.out, self.writes = env, out, writes
 
     def _call_block(self, node: nodes.CallBlock) -> None:
         if isinstance(node.call.node, nodes.ExtensionAttribute):  # {% generation %}
@@ -238,7 +242,9 @@ class Interpreter(Expressions):
         outer, guard = self.env, self.guard
         self.env = {**outer, **given, **more}
         self.stack.append(node)
+        self.scopes += 1
         made = self._captured(node.body)
+        self.scopes -= 1
         self.stack.pop()
         self.guard = guard
         self.leave(outer)

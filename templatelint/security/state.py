@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # Evaluations of one template: so many in loops that are followed item by item and in macros that are called, then
 # every node once more.
-_STEPS: Final = 24_000
+_STEPS: Final = 8_000
 CAPTURED: Final = 16  # alternatives of a text that is captured (macros, `set` blocks): most are prose
 CHANGED: Final = "changed"  # lists and mappings that were changed in place, by name
 
@@ -58,6 +58,8 @@ class State:
         self.steps = 0
         self.depth = 0
         self.spaces = 0
+        self.writes = 0  # of what macros see: namespaces, lists, variables of the template
+        self.scopes = 0  # loops, macros and the like that are open
         self.stack: list[nodes.Node] = []
         self.seen: set[int] = set()  # accesses
 
@@ -107,9 +109,11 @@ class State:
         value = value.because(self.guard)
         if isinstance(target, nodes.Name):
             self.env[target.name] = value
+            self.writes += not self.scopes
         elif isinstance(target, nodes.NSRef):
             for atom in self.env.get(target.name, UNKNOWN).atoms:
                 if isinstance(atom, Thing) and atom.kind == "namespace":
+                    self.writes += self.env.get((atom.name, target.attr)) is not value
                     self.env[atom.name, target.attr] = value
         elif isinstance(target, nodes.Tuple | nodes.List):
             for number, part in enumerate(target.items):

@@ -138,13 +138,21 @@ _DATA: dict[str, Value] = {}
 
 def joined(values: Iterable[Value]) -> Value:
     """One of these; unknown where that is too much to tell apart."""
+    different: list[Value] = []
+    for value in values:
+        if not different or (value is not different[-1] and value.atoms != different[-1].atoms):
+            different.append(value)
+        elif not value.why <= different[-1].why:
+            different[-1] = different[-1].because(value.why)
+    if len(different) == 1:
+        return different[0]
     atoms: dict[Any, Atom] = {}
     why: Why = NO_REASON
-    for value in values:
+    for value in different:
         why |= value.why
         for atom in value.atoms:
             # True is 1 to Python
-            atoms.setdefault((type(atom), atom), atom)
+            atoms.setdefault(atom if isinstance(atom, Str | Thing) else (type(atom), atom), atom)
             if len(atoms) > ALTERNATIVES:
                 return MANY.because(why)
     return Value(tuple(atoms.values()), why) if atoms else UNKNOWN.because(why)
