@@ -177,6 +177,14 @@ def test_a_parser_of_calls_that_wants_a_token_is_told_where_it_is_missing(tmp_pa
     assert not _told(_folder(tmp_path, source, 4, (*_LLAMA, "<|python_tag|>")), "TL602", _HERE)
 
 
+@pytest.mark.parametrize(("more", "engines"), [((), set()), (("[ARGS]",), {"vllm"})], ids=["v3", "v11"])
+def test_what_a_parser_does_may_hang_on_a_token(more: tuple[str, ...], engines: set[str]) -> None:
+    tokens = Words("<s>", "</s>", "[INST]", "[/INST]", "[TOOL_CALLS]", "[TOOL_RESULTS]", *more)
+    model = _model(_real("mistralai-Mistral-7B-Instruct-v0.3"), tokens, bos="<s>", eos="</s>")
+    told = {name for found in _told(model, "TL215", ("vllm",)) for name in found.engines}
+    assert told == engines
+
+
 # ------------------------------------------------------------------------------------------ TL603
 
 

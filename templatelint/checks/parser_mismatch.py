@@ -199,6 +199,15 @@ def _unread(  # noqa: PLR0913 (what a finding says)
     )
 
 
+def _tokens_of(view: View, parser: ToolParser) -> frozenset[str] | None:
+    """Those tokens of the vocabulary that what the parser does hangs on; None where the vocabulary is not known."""
+    vocabulary = view.model.tokenizer.vocabulary
+    if vocabulary is None:
+        return None
+    marks = {mark for fault in parser.faults for mark in (fault.with_token, fault.without_token) if mark}
+    return frozenset(mark for mark in marks if vocabulary.token(mark) is not None)
+
+
 def _lost(view: View, syntax: CallSyntax, parser: ToolParser, release: str) -> Iterator[Fault]:
     """What that parser is known not to give back of calls that are written like this."""
     texts = {syntax.case: syntax.calls, **call_syntax.texts(view)}
@@ -207,7 +216,7 @@ def _lost(view: View, syntax: CallSyntax, parser: ToolParser, release: str) -> I
         stem = case_id.split("+")[0]
         if stem == _TYPES and _PYTHON.search(text):
             continue
-        for note in parser.lost(text):
+        for note in parser.lost(text, vocabulary=_tokens_of(view, parser)):
             if note in told:
                 continue
             told.add(note)
