@@ -25,6 +25,7 @@ from templatelint.model import (
     Related,
     RenderError,
     Report,
+    Request,
     Severity,
     Template,
     TemplateUse,
@@ -47,7 +48,7 @@ _TOOL_CELLS = ("tools-offer", "tools-many", *_CALL_CELLS)
 _CALL_MARK = "call.1.value"
 _TOOL_MARKS = ("tools.1.description", "tools.1.name", _CALL_MARK)
 _TOOLS_IGNORED = "TL201"
-_TOOLS = "tools"
+_CHAT, _SYSTEM, _TOOLS = "chat", "system", "tools"
 _CHAT, _CHAT_CASE, _TOOLS_CASE = "chat", "chat-basic", "tools-offer"
 _MISSING, _NO_CHAT = "TL601", "TL007"
 # Rules that look at further cells, which are worth observing in few templates.
@@ -485,7 +486,27 @@ def _effects(group: Iterable[Told]) -> Iterator[Effect]:
     for row in group:
         for card, fault in ((row.card, row.fault), *row.implied):
             partial = card.id in _ONE_SHAPE or (fault.partial and card.id == _TOOLS_IGNORED)
-            yield Effect(row.engine, fault.need or card.need, fault.impact or card.impact, partial)
+            need = _befallen(fault.need or card.need, fault.cases)
+            yield Effect(row.engine, need, fault.impact or card.impact, partial)
+
+
+def _befallen(need: str, case_ids: Sequence[str]) -> str:
+    """The need that a fault is about: what shows beside tools or system messages alone leaves plain chat as it is."""
+    if need != _CHAT or not case_ids:
+        return need
+    requests = [cases.get(case_id).request for case_id in case_ids]
+    if all(map(_has_tools, requests)):
+        return _TOOLS
+    return _SYSTEM if all(_has_tools(one) or _has_system(one) for one in requests) else need
+
+
+def _has_tools(request: Request) -> bool:
+    used = any(message.get("tool_calls") or message.get("role") == "tool" for message in request.messages)
+    return used or bool(request.tools)
+
+
+def _has_system(request: Request) -> bool:
+    return any(message.get("role") == _SYSTEM for message in request.messages)
 
 
 def _lost_anyway(faults: Sequence[Told], card: Card, fault: Fault) -> frozenset[str]:

@@ -272,3 +272,18 @@ def test_a_fault_of_one_among_all_engines_is_a_warning() -> None:
     for engines, expected in ((("all",), "warning"), (("llama.cpp",), "error")):
         report = lint([_model(("default", lost_on_llama_cpp))], Options(engines=engines, select=("TL101",)))
         assert {finding.severity for finding in report.findings} == {expected}
+
+
+@pytest.mark.parametrize(
+    ("source", "needs"),
+    [
+        ("{% if tools %}{{ nothing() }}{% endif %}" + CHATML, {"tools"}),
+        ("{% if messages[0].role == 'system' %}{{ nothing() }}{% endif %}" + CHATML, {"system"}),
+        ("{{ nothing() }}" + CHATML, {"chat"}),
+    ],
+)
+def test_a_finding_tells_the_need_that_it_befalls(source: str, needs: set[str]) -> None:
+    """A name that no engine defines is a matter of chat; where it is called beside tools alone, plain chat goes on."""
+    (found,) = _lint(source, select=("TL003",)).findings
+    assert {effect.need for effect in found.effects} == needs
+    assert {effect.impact for effect in found.effects} == {"breaks"}
