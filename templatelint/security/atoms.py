@@ -28,8 +28,26 @@ from templatelint.security.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_CONTAINER_METHODS = frozenset(
+    (
+        "append",
+        "clear",
+        "copy",
+        "count",
+        "extend",
+        "get",
+        "index",
+        "insert",
+        "items",
+        "keys",
+        "pop",
+        "remove",
+        "reverse",
+    )
+) | {"setdefault", "sort", "update", "values"}
+_UNDEFINED = one(Thing("undefined"))
 _KEPT = 8  # known pieces of a text that is not wholly known
-_LONGEST_PIECE = 40
+_LONGEST_PIECE = 80
 
 
 def truth(value: Value) -> bool | None:
@@ -93,15 +111,16 @@ def _tied_to_thing(left: Atom, right: Atom) -> Value:
                 return tied(*ends) if ends[0] is not left or ends[1] is not right else UNKNOWN
             if atom.kind == "data":
                 tag = tag or atom.name
-    known = (*_known(left), *_known(right))
+    known = tuple(text[:_LONGEST_PIECE] for text in (*known_texts(left), *known_texts(right)))
     if known:
         return one(Thing("mixed", tag, known[:_KEPT]))
     return data(tag) if tag else UNKNOWN
 
 
-def _known(atom: Atom) -> tuple[str, ...]:
+def known_texts(atom: Atom) -> tuple[str, ...]:
+    """The text that it is, or those that are known to stand in it."""
     if isinstance(atom, Str):
-        return (atom.text[:_LONGEST_PIECE],) if atom.text else ()
+        return (atom.text,) if atom.text else ()
     return tuple(atom.base) if isinstance(atom, Thing) and atom.kind == "mixed" else ()
 
 
@@ -165,9 +184,15 @@ def row(table: Table, key: Atom) -> Value:
         for name, value in table.rows
         if any(isinstance(atom, Thing) or (type(atom) is type(key) and atom == key) for atom in name.atoms)
     ]
-    if found:
-        return found[-1]
-    return one(Thing("method", key.text, table)) if isinstance(key, Str) else UNKNOWN
+    return found[-1] if found else method_of(table, key)
+
+
+def method_of(atom: Atom, key: Atom) -> Value:
+    """The method of that name; undefined where it is none."""
+    name = key.text if isinstance(key, Str) else ""
+    known = isinstance(atom, Str | bytes | int) and (name in pure.METHODS)
+    known = known or (isinstance(atom, Seq | Table) and name in _CONTAINER_METHODS)
+    return one(Thing("method", name, atom)) if known else _UNDEFINED
 
 
 def place(atom: Str | Seq, key: Atom) -> Value:
@@ -175,10 +200,10 @@ def place(atom: Str | Seq, key: Atom) -> Value:
     count = len(atom.text) if isinstance(atom, Str) else len(atom.items)
     if isinstance(key, int):
         if not -count <= key < count:
-            return one(Thing("undefined"))
+            return _UNDEFINED
         return built(atom.text[key], atom) if isinstance(atom, Str) else atom.items[key]
     if isinstance(key, Str):
-        return one(Thing("method", key.text, atom))
+        return method_of(atom, key)
     if isinstance(atom, Seq):
         return joined(atom.items)
     return joined([built(character, atom) for character in dict.fromkeys(atom.text[:LONGEST_LIST])])

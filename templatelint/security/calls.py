@@ -155,7 +155,7 @@ class Calls(Members):
     def _expanded(self, macro: Thing, args: list[Value], named: dict[str, Value], caller: Value | None) -> Value:
         node = macro.base
         if self.spent or len(self.stack) >= _CALLS or sum(known is node for known in self.stack) > 1:
-            return UNKNOWN
+            return MANY
         given = tuple((name, arg.atoms, arg.why) for name, arg in (*((None, arg) for arg in args), *named.items()))
         known = (id(node), given, self.guard, self.operator, self.writes, caller and caller.atoms)
         if known not in self._known:
@@ -217,12 +217,20 @@ class Calls(Members):
         if name in _FORMATS:
             return self._formatted(base, args, named, node)
         if name == "get" and args:
-            return joined((self.member(one(base), args[0], node), *args[1:2]))
+            return self._got(base, args, node)
         if isinstance(base, Thing | Table | Seq):
             return self._of_object(base, name, args, node) if isinstance(base, Thing) else self._of_list(base, name)
         if isinstance(base, Str) and name == "join" and args:
             return self.joined_by(base, args[0])
         return self.pure(lambda given, keys: pure.method(plain(base), name, given, keys), base, args, named)
+
+    def _got(self, base: Atom, args: list[Value], node: nodes.Node) -> Value:
+        """`base.get(key, default)`."""
+        found = self.member(one(base), args[0], node)
+        if not isinstance(base, Table) or any(isinstance(atom, Thing) for atom in args[0].atoms):
+            return joined((found, *args[1:2]))
+        missing = any(isinstance(atom, Thing) and atom.kind == "undefined" for atom in found.atoms)
+        return found if not missing else args[1] if len(args) > 1 else NOTHING
 
     def _of_object(self, base: Thing, name: str, args: list[Value], node: nodes.Node) -> Value:
         if base.kind in ("data", "mixed", "many"):

@@ -163,9 +163,11 @@ class Filters(Calls):
         """`select` and its like: some of the items, in their order."""
         rest = args[1:] if name.endswith("attr") else args
         why = value.why
-        if len(rest) > 1 and not name.endswith("attr"):
+        if len(rest) > 1:
             operators = [TESTS[text.text] for text in texts(rest[0]) if text.text in TESTS]
             for each in self.iterated(value)[0][:_LOOKED_AT]:
+                if name.endswith("attr"):
+                    each = self._path(each, args[0], name, node)  # noqa: PLW2901 (of the item, what is asked)
                 triggers = [self.keyed_by(each, operator, rest[1], node) for operator in operators]
                 why |= frozenset(trigger for trigger in triggers if trigger is not None)
         if name == "selectattr" and len(rest) > 1 and OPERATORS.issuperset(text.text for text in texts(rest[1])):
@@ -205,7 +207,7 @@ class Filters(Calls):
         if name in ("first", "last", "random"):
             return item(atom) if tag in ("messages", "pieces") else one(atom)
         if name in _COUNTING:
-            return data("length") if tag in ("text", "part") else NUMBER
+            return data("length") if tag in ("text", "part", "pieces") else NUMBER
         if name in _NUMBERS:
             return one(atom) if tag == "clock" else NUMBER
         if name == "replace":

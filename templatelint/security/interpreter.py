@@ -15,14 +15,16 @@ from jinja2 import nodes
 from templatelint.security.atoms import loop, truth
 from templatelint.security.expressions import DEEP, Expressions
 from templatelint.security.requests import VARIABLES, of_operator
-from templatelint.security.values import EMPTY, UNKNOWN, Seq, Str, Table, Thing, Value, Why, joined, one
+from templatelint.security.values import EMPTY, MANY, UNKNOWN, Seq, Str, Table, Thing, Value, Why, joined, one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from templatelint.security.findings import Findings
+    from templatelint.security.state import Env
 
 _ITERATIONS: Final = 256
+_LOOP: Final = one(Thing("loop", "loop"))
 _ACCESSES = (nodes.Getattr, nodes.Getitem, nodes.Filter, nodes.Call)
 
 _Branch: TypeAlias = "tuple[Why, nodes.Expr | None, Sequence[nodes.Node]]"
@@ -163,7 +165,10 @@ class Interpreter(Expressions):
                 if self.spent:
                     break
         else:
+            before = self.env
             self._follow(node, joined(items) if items else UNKNOWN)
+            if known and items:  # too many to be followed one by one
+                self._widen(before)
         if node.else_:
             self.forked([lambda: None, partial(self._run, node.else_)])
         self.leave(outer)
@@ -172,7 +177,7 @@ class Interpreter(Expressions):
         """A loop whose rounds are not known: none or one, and another where that made a text or list longer."""
         before = self.env
         self._loops += 1
-        self.forked([lambda: None, partial(self._iterate, node, item, UNKNOWN)])
+        self.forked([lambda: None, partial(self._iterate, node, item, _LOOP)])
         self._loops -= 1
         grown = any(
             isinstance(key, tuple)
@@ -181,7 +186,14 @@ class Interpreter(Expressions):
             for key, value in self.env.items()
         )
         if grown and not self._loops and not self.spent:
-            self.forked([lambda: None, partial(self._iterate, node, item, UNKNOWN)])
+            self.forked([lambda: None, partial(self._iterate, node, item, _LOOP)])
+
+    def _widen(self, before: Env) -> None:
+        """What was put together in a loop that is not followed may have become anything."""
+        for key, value in self.env.items():
+            grown = isinstance(key, tuple) and before.get(key) is not value
+            if grown and any(isinstance(atom, Str | Seq) for atom in value.atoms):
+                self.env[key] = joined((value, MANY))
 
     def _iterate(self, node: nodes.For, item: Value, round_: Value) -> None:
         outer, guard = self.env, self.guard

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from templatelint.security.atoms import place, row
+from templatelint.security.atoms import method_of, place, row
 from templatelint.security.findings import prose
 from templatelint.security.internals import MODULES, hidden, internal
 from templatelint.security.requests import SPOKEN, answers_any, keyed, member
 from templatelint.security.showing import path
 from templatelint.security.state import State
-from templatelint.security.values import UNKNOWN, Atom, Seq, Str, Table, Thing, Value, built, data, joined, one, texts
+from templatelint.security.values import (
+    NUMBER,
+    UNKNOWN,
+    Atom,
+    Seq,
+    Str,
+    Table,
+    Thing,
+    Value,
+    built,
+    data,
+    joined,
+    one,
+    texts,
+)
 
 if TYPE_CHECKING:
     from jinja2 import nodes
@@ -43,7 +57,7 @@ class Members(State):
             return row(base, key)
         if isinstance(base, Str | Seq):
             return place(base, key)
-        return one(Thing("method", key.text, base)) if isinstance(key, Str) else UNKNOWN
+        return method_of(base, key)
 
     def _of_thing(self, base: Thing, key: Atom) -> Value:
         name = key.text if isinstance(key, Str) else None
@@ -53,8 +67,8 @@ class Members(State):
             return self.env.get((base.name, name), UNKNOWN)
         if base.kind == "macro":
             return _of_macro(base, name)
-        if base.kind == "global" and name is not None:
-            return one(Thing("method", name, base))
+        if base.kind in ("global", "loop") and name is not None:
+            return one(Thing("method", name, base)) if base.kind == "global" else NUMBER
         return one(base) if base.kind == "mixed" and name is None else UNKNOWN
 
     def _of_data(self, tag: str, key: Atom, name: str | None) -> Value:

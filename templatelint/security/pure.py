@@ -100,6 +100,9 @@ _PERCENT = re.compile(
 _ENTITY = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;"}
 
 
+METHODS = TEXT_METHODS | _BYTES_METHODS | {"format", "format_map", "to_bytes", "get"}
+
+
 def method(base: Any, name: str, args: Sequence[Any], named: dict[str, Any]) -> Any:
     """What a method of a constant gives.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from jinja2 import nodes
 
-from templatelint.security.atoms import solid, tied
+from templatelint.security.atoms import known_texts, solid, tied
 from templatelint.security.findings import Findings
 from templatelint.security.internals import internal
 from templatelint.security.requests import item
@@ -28,7 +28,6 @@ from templatelint.security.values import (
     joined,
     one,
     pieces_of,
-    texts,
 )
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
 # Evaluations of one template: so many in loops that are followed item by item and in macros that are called, then
 # every node once more.
-_STEPS: Final = 8_000
+_STEPS: Final = 6_000
 CAPTURED: Final = 16  # alternatives of a text that is captured (macros, `set` blocks): most are prose
 CHANGED: Final = "changed"  # lists and mappings that were changed in place, by name
 
@@ -164,7 +163,7 @@ class State:
             self.out = self.crossed(self.out, value, tied, CAPTURED)
             self.out = self.out.because(why)
         if why:
-            self.found.says(self.guard, value.why, [text.text for text in texts(value)], node)
+            self.found.says(self.guard, value.why, [text for atom in value.atoms for text in known_texts(atom)], node)
         for atom in value.atoms:
             if isinstance(atom, Str) and atom.built and not atom.text.isascii():
                 self.found.writes(atom, node)
