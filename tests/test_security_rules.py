@@ -58,7 +58,7 @@ def test_the_finding_names_the_pieces_and_where_they_stand() -> None:
     (finding,) = _told(source, "TL801")
     assert finding.severity == "error"
     assert finding.message.startswith(
-        "`lipsum['__globals__']`, '__globals__' put together of '__glo' and 'bals__', reaches Python's internals"
+        "`lipsum['__globals__']`, '__globals__' made of '__glo' and 'bals__', reaches Python's internals"
     )
     assert [(related.line, related.message) for related in finding.related] == [
         (1, "'__glo' is part of the name '__globals__'"),

@@ -43,7 +43,8 @@ def check(view: View) -> Iterator[Fault]:
 def _message(reach: Reach) -> str:
     if reach.dynamic:
         return f"`{reach.path}` asks for {reach.dynamic}, and so for Python's internals where no sandbox forbids it"
-    made = f", {reach.name!r} put together of {_parts(reach)}," if _parts(reach) else ""
+    parts = _parts(reach) if reach.name else ""
+    made = f", {reach.name!r} made of {parts}," if parts else ""
     return (
         f"`{reach.path}`{made} reaches Python's internals: code of this template would run where no sandbox forbids it"
     )
@@ -64,5 +65,7 @@ def _pieces(reach: Reach, syntax: Syntax) -> Iterator[tuple[tuple[int, int], str
     own = syntax.span(reach.node)
     for piece in reach.pieces:
         span = syntax.span(piece)
-        if span != own and _text(piece):
+        if reach.name and span != own and _text(piece):
             yield span, f"{_text(piece)[:24]!r} is part of the name {reach.name!r}"
+        elif span[0] not in range(own[0], own[1] + 3):  # not where it is asked for
+            yield span, "the name stands here"

@@ -54,9 +54,9 @@ class _Place(NamedTuple):
 def check(view: View) -> Iterator[Fault]:
     """Look at the text outside of tags and at the constants in them, then at what constants are put together to."""
     syntax = view.syntax
-    if syntax.source.isascii() and "\\" not in syntax.source and "%" not in syntax.source.replace("{%", ""):
-        return
-    places = [*_literal(syntax), *_made(syntax)]
+    places = list(_made(syntax))
+    if not syntax.source.isascii() or "\\" in syntax.source:
+        places = [*_literal(syntax), *places]
     if not places:
         return
     first = min(places, key=lambda place: (place.hidden.kind == "private-use", place.span))

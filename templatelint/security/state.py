@@ -170,11 +170,10 @@ class State:
 
     def reached(self, way: str, node: nodes.Node, key: Atom = None, base: Atom = None) -> Value:
         """A step into Python's internals, by a name that may have been put together."""
-        made = isinstance(key, Str) and key.built
-        sources = [atom for atom in (base, key) if isinstance(atom, Str) and (atom.built or atom is key)]
-        name = key.text if made and isinstance(key, Str) else ""
+        name = key.text if isinstance(key, Str) and key.built else ""
         root = base.name if isinstance(base, Thing) and base.kind == "internal" else ""
-        self.found.reach(way, node, pieces_of(sources) if made else (), name, root)
+        pieces = tuple(piece for piece in pieces_of((key,)) if piece is not node)
+        self.found.reach(way, node, pieces, name, root)
         return one(Thing("internal", way))
 
     def unfolded(self, base: Atom, key: Thing, node: nodes.Node, how: str) -> None:
