@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from templatelint.model import Finding
 
 _DATA = Path(__file__).parent / "data" / "security"
-# A reading gives up following items and calls after 6,000 evaluations, and then comes by each node once more.
+# A reading gives up following items and calls after 4,000 evaluations, and then comes by each node once more.
 _STEPS = 40_000
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # Evaluations of one template: so many in loops that are followed item by item and in macros that are called, then
 # every node once more.
-_STEPS: Final = 6_000
+_STEPS: Final = 4_000
 CAPTURED: Final = 16  # alternatives of a text that is captured (macros, `set` blocks): most are prose
 CHANGED: Final = "changed"  # lists and mappings that were changed in place, by name
 
