@@ -90,8 +90,11 @@ def of(path: str, overrides: Sequence[Override]) -> Override | None:
 
 def base_of(override: Override, reach: Reach = Reach()) -> Model | str:  # noqa: B008 (frozen)
     """The model whose template is replaced, or why it cannot be read."""
+    if override.base.partition("#")[0] == "-":
+        return "standard input is no model that settings can name"
     try:
-        return sources.resolve(override.base, reach=reach)
+        # settings are a file, which others may have written
+        return sources.resolve(override.base, reach=replace(reach, typed=False))
     except TemplatelintError as error:
         return error.message
 

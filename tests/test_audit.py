@@ -129,8 +129,9 @@ def test_a_server_that_asked_for_a_key_is_open_to_nobody_else(monkeypatch: pytes
     assert one.severity == "error"
     assert one.message.endswith(", without a key")
     (other,), _ = audited(words, login=True)
-    monkeypatch.setenv("TEMPLATELINT_API_KEY", "sesame")
-    (one,), _ = audited(words)
+    monkeypatch.setenv("TEMPLATELINT_API_KEY", "sesame")  # which may be meant for another server
+    assert audited(words)[0][0].severity == "error"
+    (one,), _ = audited(words, keyed=True)
     assert one.severity == other.severity == "warning"
     assert "key" not in one.message + other.message
 

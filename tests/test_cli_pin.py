@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,7 +68,23 @@ def test_a_picked_template_is_pinned_alone(pinned: Path, cli: InProcess) -> None
     del pinned
     assert cli(*PIN, "m.gguf#tool_use", "--lock", "one.lock").out.startswith("m.gguf#tool_use: pinned, ")
     assert Path("one.lock").read_text().count("[[template]]") == 1
-    assert cli(*CHECK, "--lock", "one.lock").code == 0
+    ran = cli(*CHECK, "--lock", "one.lock")
+    assert (ran.code, ran.out) == (0, "all checks passed: 1 template · not pinned: default\n")
+    templates = json.loads(cli(*CHECK, "--lock", "one.lock", "--output-format", "json").out)["templates"]
+    assert [row["name"] for row in templates] == ["tool_use"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nothing holds a folder there")
+@pytest.mark.usefixtures("folder")
+def test_what_others_pin_at_the_same_time_is_kept() -> None:
+    names = [f"{number}.jinja" for number in range(4)]
+    for name in names:
+        Path(name).write_text(f"{{{{ messages[0].content }}}} {name}")
+    words = [sys.executable, "-m", "templatelint", *PIN]
+    for process in [subprocess.Popen([*words, name], stdout=subprocess.DEVNULL) for name in names]:
+        assert process.wait(60) == 0
+    assert [entry.ref for entry in lock.read(str(LOCK)).entries] == names
+    assert sorted(path.name for path in Path().iterdir() if path.suffix == ".tmp") == []
 
 
 @pytest.mark.usefixtures("folder")

@@ -152,8 +152,10 @@ SHA = normal.digest("a")
         ("version = 1\n" + "a = " + "[" * 5000, "l.lock nests values too deeply"),
         ("version = 1\na = " + "1" * 5000, "l.lock: not TOML: "),
         ("[[template]]\n", "l.lock is no lock: it has no version"),
-        ('version = "1"\n', "l.lock is no lock: it has no version"),
-        ("version = true\n", "l.lock is no lock: it has no version"),
+        ('version = "1"\n', "l.lock is no lock: its version is no whole number"),
+        ("version = true\n", "l.lock is no lock: its version is no whole number"),
+        (GOOD.replace('"file"', '"ollama"'), "l.lock: template 1: m.jinja is no reference of source ollama"),
+        (GOOD.replace('"file"', '"hub"').replace('"m.jinja"', '"http://h/a"'), "l.lock: template 1: http://h/a is no"),
         ("version = 2\n", "l.lock is a lock of version 2, this templatelint reads 1"),
         ("version = 1\ntemplates = []\n", 'l.lock: unknown member "templates"'),
         ("version = 1\ntemplate = 1\n", 'l.lock: "template" is no list of tables'),
@@ -241,6 +243,8 @@ def test_a_running_server_is_pinned_for_its_engine() -> None:
     [
         (_model(), "m.jinja carries no chat template"),
         (_model("a", ref="-", kind="stdin"), "standard input cannot be pinned"),
+        (_model("a", ref="http://h/d?…"), "what stands behind its \\? may be a secret, and is not written"),
+        (_model("a", ref="http://…"), "may be a secret"),
     ],
 )
 def test_what_cannot_be_pinned(model: Model, says: str) -> None:
@@ -281,6 +285,13 @@ def test_a_file_that_is_gone_is_no_repository(folder: Path) -> None:
     del folder
     with pytest.raises(TemplatelintError, match=r"no such file: owner/name, which l\.lock pins"):
         place.typed(_entry(ref="owner/name"), "l.lock")
+
+
+def test_a_repository_is_none_of_the_folders_here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "owner" / "name").mkdir(parents=True)
+    assert place.typed(replace(_entry(ref="owner/name"), source="hub"), "l.lock") == "hf:owner/name"
+    assert place.typed(replace(_entry(ref="owner/other"), source="hub"), "l.lock") == "owner/other"
 
 
 # ------------------------------------------------------------------------------------------------- checking

@@ -5,25 +5,26 @@ import os
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from web_server import Asked, Reply, WebServer
 
-from templatelint import engines, sources
+from templatelint import engines, overrides, sources
 from templatelint.engines.llamacpp.loaded import Ends
 from templatelint.engines.llamacpp.real import real
 from templatelint.engines.llamacpp.server import Bounds, serving
 from templatelint.engines.llamacpp.tiny_gguf import write
 from templatelint.errors import TemplatelintError
 from templatelint.model import RenderError, Request
+from templatelint.overrides import Override
 from templatelint.sources.endpoint import process
 from templatelint.sources.reach import Reach
 from templatelint.sources.web_refusals import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from program import InProcess
 
@@ -374,6 +375,27 @@ def test_a_key(key: str, cure: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert sources.resolve(ref).templates
         model = sources.resolve(ref.replace("//", "//u:p@"))
         assert "u:p" not in model.ref
+
+
+def test_the_key_goes_to_no_host_that_only_a_file_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEMPLATELINT_API_KEY", "right")
+    # no host of the web can be had here
+    monkeypatch.setattr("templatelint.sources.web_address.Address.loopback", property(lambda _: False))
+
+    def reply(asked: Asked) -> Reply:
+        known = asked.headers.get("authorization") == "Bearer right"
+        return answer(200, PROPS) if known else answer(401, {})
+
+    with WebServer(reply) as server:
+        ref = f"server:{server.url}"
+        with pytest.raises(Refused) as caught:
+            sources.resolve(ref)
+        why_not = f"TEMPLATELINT_API_KEY is not sent to a host that a file names: give {ref} as the REF"
+        assert caught.value.help == why_not
+        override = Override("*", ref, None, None, "templatelint.toml", Path())
+        assert "asks for a login" in str(overrides.base_of(override, Reach(typed=True)))
+        assert not any("authorization" in asked.headers for asked in server.asked)
+        assert sources.resolve(ref, reach=Reach(typed=True)).templates
 
 
 def test_the_key_goes_to_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:

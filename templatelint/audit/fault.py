@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +56,7 @@ class Started:
     @staticmethod
     def of(model: Model, launch: Launch, known: Inspection) -> Started:
         """The server with what is known of its template."""
-        from templatelint.sources.endpoint import KEY, LOGIN
+        from templatelint.sources.endpoint import KEYED, LOGIN
 
         engine = launch.engine
         facts = known.capabilities.get(engine)
@@ -73,7 +72,7 @@ class Started:
             told,
             facts.thinking_switch if facts is not None else None,
             flags.arguments if flags is not None else (),
-            bool(os.environ.get(KEY, "").strip()) or launch.settings.get(LOGIN) is True,
+            any(launch.settings.get(name) is True for name in (KEYED, LOGIN)),
         )
 
     @property

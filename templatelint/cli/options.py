@@ -66,16 +66,17 @@ class Session:
             return config.Config()
         return config.find(here)
 
-    def reach(self, *, vetting: bool = False) -> Reach:
+    def reach(self, *, vetting: bool = False, typed: bool = True) -> Reach:
         """How far references may be followed.
 
         Args:
             vetting: files are judged as a whole.
+            typed: they stand on the command line, and in no file that somebody else may have written.
         """
         from templatelint.cli.progress import fetching
         from templatelint.sources.reach import Reach
 
-        return Reach(offline=self.offline, vetting=vetting, progress=fetching(quiet=self.quiet))
+        return Reach(self.offline, typed, vetting, fetching(quiet=self.quiet))
 
     @property
     def terminal(self) -> bool:

@@ -142,7 +142,7 @@ class _Manners:
 
             # what the input names is not fetched on its word: only what the user typed is
             named = ref == self._defaults.template
-            reach = self._reach if named else replace(self._reach, offline=True)
+            reach = self._reach if named else replace(self._reach, offline=True, typed=False)
             syntax = of_model(sources.resolve(ref, reach=reach))
             if syntax.dialect is None:
                 unknown = "the calls that the template renders fit no known dialect"

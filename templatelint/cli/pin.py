@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -95,14 +96,14 @@ def _pin(session: Session, refs: Sequence[str], path: str, engines: Sequence[str
     from templatelint.cli import output, references
     from templatelint.cli.progress import bar
     from templatelint.pin import lock as locks
+    from templatelint.pin.alone import alone
     from templatelint.pin.entries import entries
     from templatelint.sources import opening
 
     form = session.output_format or "full"
     if form not in _PINNED:
         raise click.UsageError(f"--output-format {form} goes with --check; pin alone has {', '.join(_PINNED)}")
-    there = opening.status(path)
-    before = locks.read(path) if there is not None and there.st_size else locks.Lock(path)
+    _known(path)  # a damaged one is told before the work
     read = references.read(refs, reach=session.reach())
     references.need_other_file(session.output_file, read)
     references.need_other_file(Path(path), read)
@@ -118,12 +119,22 @@ def _pin(session: Session, refs: Sequence[str], path: str, engines: Sequence[str
                 progress(number, len(read.models))
     for remark in _remarks(read):
         session.note(f"{remark.ref}: {remark.text}")
-    after = before.renewed(made)
-    text = locks.written(after.entries)
-    if there is None or text.encode() != opening.read_bytes(path, locks.LIMIT, "a lock"):
-        output.to_file(Path(path), [text])
+    with alone(path):  # what others have pinned meanwhile stays
+        before = _known(path)
+        text = locks.written(before.renewed(made).entries)
+        if opening.status(path) is None or text.encode() != opening.read_bytes(path, locks.LIMIT, "a lock"):
+            output.to_file(Path(path), [text])
     session.write(_pinned(form, made, before, path))
     return CLEAN
+
+
+def _known(path: str) -> Lock:
+    """What a lock pins that is to be renewed; nothing where there is none yet."""
+    from templatelint.pin import lock as locks
+    from templatelint.sources import opening
+
+    there = opening.status(path)
+    return locks.read(path) if there is not None and there.st_size else locks.Lock(path)
 
 
 def _remarks(read: Read) -> tuple[Remark, ...]:
@@ -193,7 +204,7 @@ def _check(session: Session, refs: Sequence[str], path: str, as_ref: str | None,
 
     lock = locks.read(path)
     if not refs and not lock.entries:
-        raise TemplatelintError(f"{path} pins nothing", help=f"templatelint pin REF --lock {path}")
+        raise TemplatelintError(f"{path} pins nothing", help=f"templatelint pin REF --lock {quote(path)}")
     found = _Found(references.read(refs, reach=session.reach())) if refs else _all(session, lock)
     references.need_other_file(session.output_file, found.read)
     for row in found.read.unreadable:
@@ -207,8 +218,19 @@ def _check(session: Session, refs: Sequence[str], path: str, as_ref: str | None,
     failing = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
     failed = any(report.count(severity) for severity in failing)
     code = NO_ANSWER if unanswered or found.read.unreadable else FINDINGS if failed else CLEAN
-    _write(session, report, found.read, code, fail_on)
+    left = tuple(_left(found.read, lock, as_ref))
+    _write(session, report, replace(found.read, left_out=(*found.read.left_out, *left)), code, fail_on)
     return code
+
+
+def _left(read: Read, lock: Lock, as_ref: str | None) -> Iterator[Remark]:
+    """Which templates were not checked, since others of the same model are pinned by name."""
+    from templatelint.pin.checking import unpinned
+    from templatelint.report import Remark
+
+    for ref, model in read.models:
+        if names := unpinned(model, lock, as_ref):
+            yield Remark(ref, f"not pinned: {', '.join(names)}")
 
 
 def _all(session: Session, lock: Lock) -> _Found:
@@ -226,7 +248,7 @@ def _all(session: Session, lock: Lock) -> _Found:
     for entry in {entry.ref: entry for entry in lock.entries}.values():
         try:
             ref = typed(entry, lock.path)
-            models.append((ref, sources.resolve(ref, reach=session.reach())))
+            models.append((ref, sources.resolve(ref, reach=session.reach(typed=False))))
         except TemplatelintError as error:
             if session.offline and entry.source in _FETCHED:
                 left_out.append(NotRun(RULE, entry.ref, f"--offline: {error.message}"))
@@ -240,6 +262,7 @@ def _report(
 ) -> Report:
     from templatelint import engines, pin
     from templatelint.model import EngineUse, Report, TemplateUse
+    from templatelint.pin.checking import unpinned
 
     checked = []
     for model in models:
@@ -255,6 +278,7 @@ def _report(
             TemplateUse(model.reference(template), template.name, template.origin.path, template.sha256)
             for model in models
             for template in model.templates
+            if template.name not in unpinned(model, lock, as_ref)
         ),
         findings=findings,
         not_run=tuple(gap for _, gaps in checked for gap in gaps),

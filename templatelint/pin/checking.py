@@ -85,7 +85,18 @@ def held(model: Model, lock: Lock, as_ref: str | None = None) -> Held | str:
     refs = _served(model, lock)
     if len(refs) == 1:
         return Held(model, lock.of(refs[0]), lock.path)
+    if not refs:
+        return f"{lock.path} does not pin {model.ref}, nor a model that it may serve"
     return f"{lock.path} pins {len(refs)} models that it may serve: name the one with --as"
+
+
+def unpinned(model: Model, lock: Lock, as_ref: str | None = None) -> tuple[str, ...]:
+    """Names of the model's templates that are not checked, since others were pinned by name."""
+    one = held(model, lock, as_ref)
+    if isinstance(one, str) or one.serving or not all(entry.picked for entry in one.entries):
+        return ()
+    pinned = {entry.name for entry in one.entries}
+    return tuple(template.name for template in model.templates if template.name not in pinned)
 
 
 def _named(ref: str, lock: Lock) -> tuple[Entry, ...]:

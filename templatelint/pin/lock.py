@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from templatelint import texts
@@ -11,6 +12,7 @@ from templatelint.engines import ENGINES
 from templatelint.errors import TemplatelintError, clip
 from templatelint.nearest import unknown
 from templatelint.pin.normal import RENDERERS, digest
+from templatelint.pin.place import fits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 VERSION = 1
 LIMIT = 64 << 20  # bytes; a template has up to 1 MiB, a real one some 10 KB
 _HEAD = "Written by `templatelint pin REF`; `templatelint pin --check` holds files and running servers against it."
-_AGAIN = "write it anew: templatelint pin REF…"
+_AGAIN = "delete it, then write it anew: templatelint pin REF"
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}|\|{7})(?: .*)?$", re.MULTILINE)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 # what a literal string of several lines cannot hold, and what would end it
@@ -118,7 +120,7 @@ def read(path: str) -> Lock:
     from templatelint.sources import opening
 
     if opening.status(path) is None:
-        raise TemplatelintError(f"no such file: {path}", help=f"templatelint pin REF --lock {path} writes it")
+        raise TemplatelintError(f"no such file: {path}", help=f"templatelint pin REF --lock {quote(path)} writes it")
     return parsed(opening.read_bytes(path, LIMIT, "a lock"), path)
 
 
@@ -160,7 +162,8 @@ def _lower(text: str) -> str:
 def _lock(table: Mapping[str, Any], path: str) -> Lock:
     version = table.get("version")
     if type(version) is not int:
-        raise TemplatelintError(f"{path} is no lock: it has no version", help=_AGAIN)
+        fact = "it has no version" if version is None else "its version is no whole number"
+        raise TemplatelintError(f"{path} is no lock: {fact}", help=_AGAIN)
     if version != VERSION:
         cure = "install the templatelint that wrote it" if version > VERSION else _AGAIN
         raise TemplatelintError(f"{path} is a lock of version {version}, this templatelint reads {VERSION}", help=cure)
@@ -219,6 +222,8 @@ def _check(row: Mapping[str, Any], where: str) -> None:
             raise TemplatelintError(f'{where} has no "{name}"', help=_AGAIN)
     if row["source"] not in SOURCES:
         raise unknown("source", row["source"], SOURCES, where=f"{where}: ")
+    if not fits(row["ref"], row["source"]):
+        raise TemplatelintError(f"{where}: {clip(row['ref'])} is no reference of source {row['source']}", help=_AGAIN)
     if not isinstance(row.get("picked", False), bool):
         raise _wrong(where, "picked", "neither true nor false")
     _check_engines(row.get("engines", []), row.get("flags", {}), where)

@@ -36,7 +36,13 @@ def place(model: Model, lock: str) -> Place:
     """
     if model.kind == "stdin" or model.ref == "-":
         raise TemplatelintError("standard input cannot be pinned: nothing is there to check later")
-    return of(model.ref, lock)
+    found = of(model.ref, lock)
+    if found.source == "url" and (model.ref.endswith("?…") or "://…" in model.ref):
+        raise TemplatelintError(
+            f"{model.ref} cannot be pinned: what stands behind its ? may be a secret, and is not written",
+            help="download the file and pin its path, or give an address without a query",
+        )
+    return found
 
 
 def of(ref: str, lock: str) -> Place:
@@ -48,6 +54,12 @@ def of(ref: str, lock: str) -> Place:
     if not source:
         return Place(ref, "hub")
     return Place(_USER.sub(r"\1", ref).removeprefix("hf:"), source)
+
+
+def fits(ref: str, source: str) -> bool:
+    """Whether a reference of a lock is one of that source: elsewhere it would be looked for in another place."""
+    scheme = _SCHEME.match(ref)
+    return source == "file" or source == (_ELSEWHERE.get(scheme[1].lower(), "hub") if scheme else "hub")
 
 
 def _relative(path: str, lock: str) -> str:
@@ -68,7 +80,8 @@ def typed(entry: Entry, lock: str) -> str:
         TemplatelintError: it is a path where nothing is: what looks like a repository's name is not to be fetched.
     """
     if entry.source != "file":
-        return entry.ref
+        here = entry.source == "hub" and os.path.lexists(entry.ref)  # a path of that name is not what is pinned
+        return f"hf:{entry.ref}" if here else entry.ref
     path = str(Path(lock).parent / entry.ref)
     if not os.path.lexists(path):
         raise TemplatelintError(

@@ -52,7 +52,7 @@ def compared(model: Model, pinned: Sequence[Template]) -> Renders:
     served = replace(model, templates=tuple(given.get(one.name, one) for one in model.templates))
     requests = [cases.to_form(cases.get(case_id).request, engine.client_form) for case_id in CASES]
     try:
-        there = endpoint.prompts(model.ref, [body(request) for request in requests])
+        there = endpoint.prompts(model, [body(request) for request in requests])
         ours = [observed.prompt for _, observed in matrix.observe_requests(served, engine, requests)]
         later = matrix.observe_requests(served, engine, requests, cases.FIXED_NOW + timedelta(days=1))
     except TemplatelintError as error:

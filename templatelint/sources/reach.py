@@ -15,12 +15,14 @@ class Reach:
 
     Attributes:
         offline: nothing is fetched, not even what a cache could only confirm.
+        typed: the user typed the reference: a secret of his may go to the host that it names.
         vetting: the vocabulary, the tensors and the model's other templates are read too.
         progress: told how many bytes of a remote file have come, as they come, and 0 when no more will.
         connect: seconds that the Hub may take until it is reached.
     """
 
     offline: bool = False
+    typed: bool = False
     vetting: bool = False
     progress: Callable[[int], None] | None = None
     connect: float = 10.0

@@ -127,7 +127,8 @@ def _further(
         from templatelint import provenance
         from templatelint.sources.reach import Reach
 
-        yield provenance.upstream(model, beside.upstream, Reach(offline=beside.offline), options, found)
+        reach = Reach(beside.offline, typed=beside.upstream != _AUTO)
+        yield provenance.upstream(model, beside.upstream, reach, options, found)
 
 
 def _overriding(

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from templatelint.errors import TemplatelintError, clip
 from templatelint.sources.endpoint.routes import Routes, Told, table
@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from templatelint.model import Model
+    from templatelint.sources.endpoint.routes import Key
     from templatelint.sources.reach import Reach
 
 KEY = "TEMPLATELINT_API_KEY"
+KEYED = "keyed"
+"""The setting of a launch that says that its server was asked with the key."""
 LOGIN = "login"
 """The setting of a launch that says that its address holds a name and a password."""
 
@@ -28,6 +31,7 @@ _PATIENCE = Patience(connect=5.0, read=20.0, whole=60.0)
 # Asked in this order: a route of an earlier one tells it apart from those behind it.
 _KINDS = ("llama_server", "ollama_server", "vllm", "sglang")
 _OK = 200
+_PLAIN = "/:@"  # what a model's id may hold besides, without another meaning in a query
 _FORM = "give server:http://HOST:PORT, and ?model=ID behind it where it serves several models"
 
 
@@ -35,32 +39,36 @@ def resolve(ref: str, reach: Reach) -> Model:
     """The model that a server serves.
 
     Args:
-        ref: `server:http://host:port[?model=ID]`. The environment variable `TEMPLATELINT_API_KEY` is sent to it.
-        reach: offline, only a server on this machine is asked; vetting asks it for its tools too.
+        ref: `server:http://host:port[?model=ID]`.
+        reach: offline, only a server on this machine is asked; vetting asks it for its tools too. The environment
+            variable `TEMPLATELINT_API_KEY` is sent to this machine, and to a host that was typed.
 
     Raises:
         TemplatelintError: no server, none that is known, no such model, or one whose template it does not tell.
     """
-    with _connected(ref, offline=reach.offline) as (routes, model_id):
+    with _connected(ref, typed=reach.typed, offline=reach.offline) as (routes, model_id):
         told = _ask(routes, model_id, reach)
-    if routes.base.login:  # whose name and password are in no reference that we hand on
-        told = replace(told, launch=replace(told.launch, settings={**told.launch.settings, LOGIN: True}))
+    # name and password are in no reference that we hand on
+    how = {LOGIN: bool(routes.base.login), KEYED: routes.key == "sent"}
+    settings = {**told.launch.settings, **{name: True for name, holds in how.items() if holds}}
+    told = replace(told, launch=replace(told.launch, settings=settings))
     # the answers that a template came in are no file of the user's
-    return replace(told.model(f"{routes.name}{f'?model={model_id}' if model_id else ''}"), local=False)
+    return replace(told.model(f"{routes.name}{f'?model={quote(model_id, _PLAIN)}' if model_id else ''}"), local=False)
 
 
-def prompts(ref: str, bodies: Sequence[Mapping[str, Any]]) -> list[str | None]:
+def prompts(model: Model, bodies: Sequence[Mapping[str, Any]]) -> list[str | None]:
     """What a llama-server makes of chat-completions bodies; None where it answers with an error.
 
     Args:
-        ref: as `resolve` takes it, or gives it: `Model.ref`.
+        model: what `resolve` gave for the server; the key is sent where it was then.
         bodies: without the id of a model.
 
     Raises:
         TemplatelintError: no connection, or no access.
     """
     found = []
-    with _connected(ref, offline=False) as (routes, model_id):
+    keyed = model.launch is not None and model.launch.settings.get(KEYED) is True
+    with _connected(model.ref, typed=keyed, offline=False) as (routes, model_id):
         for body in bodies:
             named = {**body, "model": model_id} if model_id else dict(body)
             status, answer = routes.ask("/apply-template", named)
@@ -70,7 +78,7 @@ def prompts(ref: str, bodies: Sequence[Mapping[str, Any]]) -> list[str | None]:
 
 
 @contextmanager
-def _connected(ref: str, *, offline: bool) -> Iterator[tuple[Routes, str]]:
+def _connected(ref: str, *, typed: bool, offline: bool) -> Iterator[tuple[Routes, str]]:
     """The routes of a server, and the id of the model that is meant; empty where none is."""
     url, model_id = _parse(ref.partition(":")[2])
     base = address(url)
@@ -79,10 +87,12 @@ def _connected(ref: str, *, offline: bool) -> Iterator[tuple[Routes, str]]:
         raise TemplatelintError(
             f"{name} is not asked: --offline", help="with it, only servers on this machine (127.0.0.1, localhost) are"
         )
-    key = os.environ.get(KEY, "").strip()
-    headers = {"authorization": f"Bearer {key}"} if key and not base.login else {}
+    secret = "" if base.login else os.environ.get(KEY, "").strip()
+    # a file that others write, as a lock, names hosts that they choose
+    key: Key = "none" if not secret else "sent" if typed or base.loopback else "withheld"
+    headers = {"authorization": f"Bearer {secret}"} if key == "sent" else {}
     with Web(url, name=name, headers=headers, stay=True, patience=_PATIENCE) as web:
-        yield Routes(web, base, KEY, keyed=bool(key)), model_id
+        yield Routes(web, base, KEY, key), model_id
 
 
 def _parse(text: str) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from templatelint.errors import TemplatelintError, clip
 from templatelint.model import Launch, Model, Origin, Template, Tokenizer
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from templatelint.sources.web import Answer, Web
     from templatelint.sources.web_address import Address
+
+Key = Literal["none", "sent", "withheld"]
+"""What became of the user's key: he has none, it is sent, or it is kept from a host that he did not type."""
 
 _MAX_ANSWER = 16 << 20  # bytes
 _OK, _NO_LOGIN, _NO_ACCESS, _NOT_READY = 200, 401, 403, 503
@@ -66,14 +69,15 @@ class Routes:
     Attributes:
         name: what messages call it.
         base: its address.
+        key: what became of the user's key.
     """
 
-    def __init__(self, web: Web, base: Address, variable: str, *, keyed: bool) -> None:
+    def __init__(self, web: Web, base: Address, variable: str, key: Key) -> None:
         self.name = web.name
         self.base = base
         self._web = web
         self._variable = variable
-        self._keyed = keyed
+        self.key = key
 
     def get(self, path: str) -> Any:
         """The JSON value that a route answers with; None where there is no such route.
@@ -111,7 +115,11 @@ class Routes:
 
     def _no_access(self, answer: Answer) -> Refused:
         refused = self._web.refusal(answer)
-        cure = f"{self._variable} is not accepted" if self._keyed else f"set {self._variable} to its key"
+        cure = {
+            "none": f"set {self._variable} to its key",
+            "sent": f"{self._variable} is not accepted",
+            "withheld": f"{self._variable} is not sent to a host that a file names: give {self.name} as the REF",
+        }[self.key]
         return Refused(refused.message, help=cure, status=refused.status, headers=refused.headers)
 
     def pick(self, wanted: str, known: Sequence[str]) -> str:
