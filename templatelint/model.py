@@ -243,6 +243,7 @@ class Model:
         others: templates that its files carry besides, and that are not in force by the order of `transformers`.
         damage: what of the file contradicts itself or its size, a clause each.
         launch: of a running server.
+        weightless: its file holds no tensors, and no other file of a split does: no engine can answer with it.
     """
 
     ref: str
@@ -258,6 +259,7 @@ class Model:
     others: tuple[Template, ...] = ()
     damage: tuple[str, ...] = ()
     launch: Launch | None = None
+    weightless: bool = False
 
     def template(self, name: str) -> Template | None:
         """The template of that name, if there is one."""

@@ -45,6 +45,13 @@ def test_the_default_of_several_with_a_word_on_the_others(cli: InProcess, folder
     assert cli("extract", ref, "-q").err == ""
 
 
+def test_an_empty_one_is_none(cli: InProcess, folder: Path) -> None:
+    (folder / "m.gguf").write_bytes(header([("tokenizer.chat_template", text(""))]))
+    ran = cli("extract", "m.gguf", "-o", "out.jinja")
+    assert (ran.code, ran.out, ran.err) == (1, "", "m.gguf: carries an empty chat template\n")
+    assert not Path("out.jinja").exists()
+
+
 @pytest.mark.parametrize("arguments", [["--name", "tool_use"], []])
 def test_a_named_one(cli: InProcess, folder: Path, arguments: list[str]) -> None:
     ref = config(folder, NAMED) + ("" if arguments else "#tool_use")

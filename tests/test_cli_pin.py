@@ -74,6 +74,17 @@ def test_a_picked_template_is_pinned_alone(pinned: Path, cli: InProcess) -> None
     assert [row["name"] for row in templates] == ["tool_use"]
 
 
+def test_a_read_only_lock_is_left(pinned: Path, cli: InProcess) -> None:
+    del pinned
+    LOCK.chmod(0o444)
+    before = LOCK.read_text()
+    assert cli(*PIN, "chat_template.jinja").code == 0, "nothing is to be written"
+    Path("chat_template.jinja").write_text(DEAF)
+    ran = cli(*PIN, "chat_template.jinja")
+    assert (ran.code, ran.err) == (2, "error: templatelint.lock: cannot be written: it is read-only\n")
+    assert LOCK.read_text() == before
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="nothing holds a folder there")
 @pytest.mark.usefixtures("folder")
 def test_what_others_pin_at_the_same_time_is_kept() -> None:

@@ -369,6 +369,40 @@ def test_the_first_file_of_a_split_keeps_its_ending(files: Path, cli: InProcess)
     assert (ran.code, ran.err.splitlines()[-1]) == (0, "note: the other files of the split have to stand beside it")
 
 
+def test_a_read_only_file_is_left(files: Path, cli: InProcess) -> None:
+    before = (files / "old.gguf").read_bytes()
+    (files / "old.gguf").chmod(0o444)
+    ran = cli("embed", "old.gguf", "--template", "new.jinja", "--in-place")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("error: old.gguf is read-only\nhelp: ")
+    assert (files / "old.gguf").read_bytes() == before
+
+
+def test_what_is_no_longer_the_same_is_said(files: Path, cli: InProcess) -> None:
+    (files / "other.gguf").hardlink_to(files / "old.gguf")
+    ran = cli("embed", "old.gguf", "--template", "new.jinja", "--in-place", "--name", "tool-use")
+    assert ran.code == 0
+    assert "note: old.gguf had 2 names (hard links): the others keep the file as it was" in ran.err
+    assert "note: llama.cpp takes no template called tool-use: it reads default and tool_use" in ran.err
+
+
+def test_a_version_that_is_read_no_more_is_to_be_converted(files: Path, cli: InProcess) -> None:
+    (files / "old.gguf").write_bytes(padded(header(PAIRS, version=1)))
+    ran = cli("embed", "old.gguf", "--template", "new.jinja", "-o", "new.gguf")
+    assert (ran.code, "help: convert the model again, or copy it" in ran.err) == (2, True)
+
+
+def test_a_missing_option_is_called_by_its_flag(cli: InProcess) -> None:
+    assert cli("embed", "old.gguf", "-o", "new.gguf").err.startswith("error: missing --template\n")
+
+
+def test_a_copy_tells_how_far_it_is(tmp_path: Path) -> None:
+    (tmp_path / "old.gguf").write_bytes(model())
+    told: list[tuple[int, int]] = []
+    written = embed(str(tmp_path / "old.gguf"), "default", DEAF, tmp_path / "new.gguf", lambda *at: told.append(at))
+    assert told[-1] == (written.size, written.size)
+
+
 def test_which_template_of_several_is_taken(files: Path, cli: InProcess) -> None:
     several = [{"name": "default", "template": PLAIN + "d"}, {"name": "tool_use", "template": PLAIN + "t"}]
     Path("tokenizer_config.json").write_text(json.dumps({"chat_template": several}), encoding="utf-8")

@@ -139,6 +139,22 @@ def test_a_name_tells_another_form_of_a_model_from_another_model(own: str, base:
     assert told.copy == copy
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["/data/llama", "/etc/passwd", "C:\\x", "p/t.jinja", "a/b/c", "https://hf.co/datasets/a/b", "./a/b"],
+)
+def test_a_path_is_no_repository(path: str) -> None:
+    told = claimed(_model(TURNS, **{"general.base_model.0.repo_url": path}))
+    assert told == f"general.base_model.0.repo_url is {path}, which names no repository of the Hub"
+
+
+def test_what_stands_in_for_the_hub_has_repositories_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "https://hub.example.org/")
+    told = claimed(_model(TURNS, **{"general.source.url": "https://hub.example.org/a/b/tree/main?x"}))
+    assert isinstance(told, Claim)
+    assert told.ref == "hf:a/b"
+
+
 def test_a_longer_name_is_not_the_model_itself() -> None:
     assert isinstance(claimed(_model(TURNS, ref="hf:a/b-it", **{"hub.base_model": "a/b"})), Claim)
     assert (

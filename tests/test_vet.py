@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import jsonschema
 import pages
 import pytest
-from gguf_bytes import ARRAY, Value, flag, header, text, texts, u32
+from gguf_bytes import ARRAY, Tensor, Value, described, flag, header, padded, text, texts, u32
 from hub_server import Padded, Repo
 from program import CHATML, DEAF
 from reports_by_hand import finding
@@ -209,21 +209,26 @@ def gguf(folder: Path) -> Path:
         kind.to_bytes(4, "little") for kind in (1, 1, 3, 3, 3, 4, 4)
     ))  # fmt: skip
     path = folder / "model.gguf"
-    path.write_bytes(
-        header(
-            [
-                ("general.architecture", text("qwen2")),
-                ("tokenizer.ggml.model", text("gpt2")),
-                ("tokenizer.ggml.tokens", texts(*words)),
-                ("tokenizer.ggml.token_type", types),
-                ("tokenizer.ggml.eos_token_id", u32(4)),
-                ("tokenizer.ggml.bos_token_id", u32(2)),
-                ("tokenizer.ggml.add_bos_token", flag(False)),
-                ("tokenizer.chat_template", text(CHATML)),
-            ]
-        )
+    raw = header(
+        [
+            ("general.architecture", text("qwen2")),
+            ("tokenizer.ggml.model", text("gpt2")),
+            ("tokenizer.ggml.tokens", texts(*words)),
+            ("tokenizer.ggml.token_type", types),
+            ("tokenizer.ggml.eos_token_id", u32(4)),
+            ("tokenizer.ggml.bos_token_id", u32(2)),
+            ("tokenizer.ggml.add_bos_token", flag(False)),
+            ("tokenizer.chat_template", text(CHATML)),
+        ]
     )
+    (folder / "bare.gguf").write_bytes(raw)
+    path.write_bytes(with_tensor(raw))
     return path
+
+
+def with_tensor(raw: bytes) -> bytes:
+    """The header with a tensor behind it: something to deploy."""
+    return padded(described(raw, [Tensor("token_embd.weight", (8,))])) + bytes(32)
 
 
 def vetted(cli: InProcess, *arguments: str) -> dict[str, Any]:
@@ -314,7 +319,7 @@ def test_launch_lines_of_a_gguf(cli: InProcess, gguf: Path) -> None:
 
 def test_vllm_is_launched_with_what_a_gguf_was_made_of(cli: InProcess, gguf: Path) -> None:
     made = ("general.source.huggingface.repository", text("acme/model"))
-    gguf.write_bytes(header([made, ("tokenizer.chat_template", text(CHATML))]))
+    gguf.write_bytes(with_tensor(header([made, ("tokenizer.chat_template", text(CHATML))])))
     line = vetted(cli, gguf.name, "--engine", "vllm", "--offline")["launch"]["vllm"]
     assert line.startswith("vllm serve acme/model --chat-template chat_template.jinja --enable-auto-tool-choice")
 
@@ -325,6 +330,36 @@ def test_launch_lines_of_a_template_and_its_model(cli: InProcess, gguf: Path) ->
         "llama-server -m model.gguf --jinja --chat-template-file chat_template.jinja"
     )
     assert not [row for row in body["not_run"] if "vocabulary" in row["why"]]
+
+
+@pytest.mark.usefixtures("gguf")
+def test_a_file_without_tensors_is_nothing_to_deploy(cli: InProcess) -> None:
+    body = vetted(cli, "bare.gguf", "--engine", "llama.cpp", "--offline")
+    assert (body["exit_code"], body["launch"]) == (0, {})
+    assert body["answer"] == (
+        "bare.gguf is nothing to deploy: the file holds no tensors;"
+        " its template and tokens would serve chat, system and tools on llama.cpp"
+    )
+    body = vetted(cli, "chat_template.jinja", "--against", "bare.gguf", "--engine", "llama.cpp")
+    assert body["answer"].startswith("chat_template.jinja may be deployed on llama.cpp")
+    assert body["launch"]["llama.cpp"].startswith("llama-server -m MODEL.gguf ")
+
+
+@pytest.mark.usefixtures("gguf")
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("chat_template.jinja", "--against", "chat_template.jinja"), "carries no tokens that it could lend"),
+        (("chat_template.jinja", "--against", "-"), "--against: standard input carries no tokens"),
+        (("-", "--against", "-"), "stdin is asked for twice"),
+        (("-", "--upstream", "-"), "stdin is asked for twice"),
+    ],
+)
+def test_what_cannot_be_judged_against(cli: InProcess, arguments: tuple[str, ...], says: str) -> None:
+    ran = cli("vet", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert says in ran.err.splitlines()[0]
+    assert len(ran.err.splitlines()) == 2
 
 
 def test_launch_lines_of_a_folder(cli: InProcess, folder: Path) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from templatelint.view import View
 
 CASES = ()
+_CONVERT = "convert the model again with a current llama.cpp: fetched anew, the file is the same"
 _CURE = (
     "fetch the file again (of a split model: all its files, into one folder) and compare size and sha256 with the "
     "source's; where the source has the same fault, convert the model again"
@@ -26,5 +27,9 @@ def check(view: View) -> Iterator[Fault]:  # noqa: ARG001 (what is damaged is th
 
 def check_model(model: Model, refusals: Mapping[str, RenderError]) -> Iterator[Fault]:  # noqa: ARG001 (the pipeline's)
     """Tell each thing that is wrong with the model's files."""
+    if not model.damage:
+        return
+    from templatelint.sources.gguf_structure import made_so
+
     for clause in model.damage:
-        yield Fault(message=clause, help=_CURE, cause=clause)
+        yield Fault(message=clause, help=_CONVERT if made_so(clause) else _CURE, cause=clause)

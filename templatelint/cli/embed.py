@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,12 +16,16 @@ from templatelint.errors import TemplatelintError
 from templatelint.nearest import unknown
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from templatelint.embed import Written
     from templatelint.model import Finding, Model, Report, Template
 
 _ENGINE = "llama.cpp"
 _UNLOADED = "TL001"
 _MAX_NAME = 64  # characters
+_WRITABLE = "give -o another file, or leave to write it (chmod u+w)"
+_READ = ("default", "tool_use")  # of a file's templates; common/chat.cpp, common_chat_templates_init
 _SHORT = 12  # hex digits of a hash, for people
 _CACHE = "blobs"  # of the Hub's cache: files there are called by their hash
 
@@ -72,6 +77,7 @@ def command(session: Session, gguf: str, **values: Any) -> int:
     Of a split model give the first file. A template that llama.cpp does not load is refused (exit 1).
     """
     from templatelint import embed, sources
+    from templatelint.cli.progress import bar
 
     flags = _Flags(**values)
     if flags.in_place == (session.output_file is not None):
@@ -83,8 +89,13 @@ def command(session: Session, gguf: str, **values: Any) -> int:
         raise TemplatelintError(f"{gguf} is no GGUF", help="templates of other files are files: edit those")
     template = _template(sources.resolve(flags.ref, reach=session.reach()), flags.name)
     target = _target(gguf, session.output_file, template)
+    if output.read_only(target):
+        raise TemplatelintError(f"{session.output_file or gguf} is read-only", help=_WRITABLE)
     if model.damage and not flags.force:
-        raise TemplatelintError(f"{gguf}: {model.damage[0]}", help="fetch it again, or copy it as it is with --force")
+        from templatelint.sources.gguf_structure import made_so
+
+        mend = "convert the model again" if made_so(model.damage[0]) else "fetch it again"
+        raise TemplatelintError(f"{gguf}: {model.damage[0]}", help=f"{mend}, or copy it as it is with --force")
     template = replace(template, name=flags.name)
     shown = str(session.output_file or gguf)
     wanted = _Wanted(gguf, template, target, shown, _judged(model, template))
@@ -93,9 +104,25 @@ def command(session: Session, gguf: str, **values: Any) -> int:
         session.error(f"nothing was written: {refusal}", "mend the template, or write it as it is with --force")
         return FINDINGS
     output.encoded(template.source)  # raises where it has no UTF-8 form
-    written = embed.embed(gguf, flags.name, template.source, target)
+    links = _names(target) if flags.in_place else 1
+    with bar("writing (MiB)", quiet=session.quiet) as progress:
+        shown_as = None if progress is None else _in_mebibytes(progress)
+        written = embed.embed(gguf, flags.name, template.source, target, shown_as)
+    if links > 1:
+        session.note(f"{gguf} had {links} names (hard links): the others keep the file as it was")
+    if flags.name not in _READ:
+        session.note(f"llama.cpp takes no template called {flags.name}: it reads {' and '.join(_READ)}")
     _tell(session, wanted, written, refusal)
     return CLEAN
+
+
+def _names(path: Path) -> int:
+    """How many names a file has."""
+    return path.stat().st_nlink
+
+
+def _in_mebibytes(progress: Callable[[int, int], None]) -> Callable[[int, int], None]:
+    return lambda done, total: progress(done >> 20, total >> 20)
 
 
 def _need_name(name: str) -> None:
@@ -238,6 +265,8 @@ def _tell(session: Session, wanted: _Wanted, written: Written, refusal: str) -> 
     if refusal:
         session.note(refusal)
     elif rules:
-        session.note(f"errors on {_ENGINE} ({', '.join(rules)}), which this tells: templatelint vet {wanted.shown}")
+        session.note(
+            f"errors on {_ENGINE} ({', '.join(rules)}), which this tells: templatelint vet {quote(wanted.shown)}"
+        )
     if wanted.target.parent != Path(wanted.gguf).resolve().parent and first_shard(wanted.target.name):
         session.note("the other files of the split have to stand beside it")

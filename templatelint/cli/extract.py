@@ -35,6 +35,7 @@ def command(session: Session, ref: str, name: str | None, every: bool, stdin_fil
     """Print or write the chat templates that REF carries, exactly as it carries them."""
     from templatelint import sources
     from templatelint.cli import references
+    from templatelint.report.terminal import visible
 
     if name is not None and every:
         raise TemplatelintError("--name and --all exclude each other")
@@ -44,6 +45,9 @@ def command(session: Session, ref: str, name: str | None, every: bool, stdin_fil
         _tell_none(session, model.ref)
         return FINDINGS
     chosen = model.templates if every else (_one(session, model, name),)
+    if session.output_format not in {"json", "jsonl"} and not any(template.source for template in chosen):
+        output.tell(f"{visible(model.ref)}: carries an empty chat template")
+        return FINDINGS
     if session.output_format in {"json", "jsonl"}:
         rows = [_object(model, template) for template in chosen]
         session.write(output.as_json(rows, "templates", lines=session.output_format == "jsonl"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -120,17 +119,9 @@ def _unwritable(model: Model) -> str:
     for template in model.templates:
         if why := writing.refusal(model, template):
             return why
-        if model.kind != "stdin" and _read_only(Path(template.origin.path)):
+        if model.kind != "stdin" and output.read_only(Path(template.origin.path)):
             return "it is read-only" if template.origin.path == model.ref else f"{template.origin.path} is read-only"
     return ""
-
-
-def _read_only(path: Path) -> bool:
-    """Whether the file says so: what replaces it would need leave of the folder alone, and root none at all."""
-    try:
-        return not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK)
-    except OSError:  # it is gone: to be told when it is written
-        return False
 
 
 def _write(model: Model, outcome: Outcome) -> None:

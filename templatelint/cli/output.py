@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from contextlib import contextmanager, suppress
-from errno import ELOOP
+from errno import EACCES, ELOOP
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -130,6 +130,8 @@ def _followed(path: Path) -> Path:
 def _replace(target: Path, pieces: Iterable[str]) -> None:
     from os import getpid
 
+    if target.exists() and read_only(target):
+        raise OSError(EACCES, "it is read-only")
     if target.exists() and target.stat().st_nlink > 1:
         whole = [encoded(piece) for piece in pieces]  # what fails in here is not to leave half a file
         with target.open("wb") as stream:
@@ -144,6 +146,14 @@ def _replace(target: Path, pieces: Iterable[str]) -> None:
         neighbour.replace(target)
     finally:
         neighbour.unlink(missing_ok=True)
+
+
+def read_only(path: Path) -> bool:
+    """Whether a file says so: what replaces it would need leave of the folder alone, and root none at all."""
+    try:
+        return not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK)
+    except OSError:  # it is gone: to be told when it is written
+        return False
 
 
 def encoded(text: str) -> bytes:

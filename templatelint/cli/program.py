@@ -89,7 +89,8 @@ def _usage(error: click.UsageError, arguments: Sequence[str]) -> tuple[str, str]
         match = nearest(error.option_name, _options(error.ctx))
         return f"unknown option {clip(error.option_name)}", f"did you mean {match}?" if match else pointer
     if isinstance(error, click.MissingParameter) and error.param is not None:
-        return f"missing {error.param.human_readable_name}", pointer
+        option = isinstance(error.param, click.Option)
+        return f"missing {error.param.opts[-1] if option else error.param.human_readable_name}", pointer
     if isinstance(error, click.BadParameter) and isinstance(error.param, click.Option):
         return f"{error.param.opts[-1]}: {_clause(error.message)}", pointer
     return _clause(error.format_message()), pointer

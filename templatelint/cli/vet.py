@@ -21,6 +21,7 @@ from templatelint.cli.options import (
     token_options,
 )
 from templatelint.cli.selection import Chosen, least, selection_options, severity_options
+from templatelint.errors import TemplatelintError
 from templatelint.model import SEVERITIES, Severity
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "concise", "json", "jsonl", "sarif", "github", "junit", "markdown", "html", "full")
 _PEOPLE = {"full": "text", "text": "text"}
+_LENDERS = "give the GGUF, the folder or the repository that the template is served with"
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ def command(session: Session, ref: str, **values: Any) -> int:
     from templatelint.cli import references
 
     flags = _Flags(**values)
+    _need_one_stdin(ref, flags)
     chosen = Chosen(
         flags.engine,
         flags.parsers,
@@ -140,6 +143,16 @@ def command(session: Session, ref: str, **values: Any) -> int:
     return setting.exit_code
 
 
+def _need_one_stdin(ref: str, flags: _Flags) -> None:
+    """Refuse standard input where it cannot be read, or no longer."""
+    from templatelint.cli.references import is_stdin
+
+    if sum(map(is_stdin, (ref, flags.against or "", flags.upstream))) > 1:
+        raise TemplatelintError("stdin is asked for twice", help="give one of the two as a file")
+    if is_stdin(flags.against or ""):
+        raise TemplatelintError("--against: standard input carries no tokens", help=_LENDERS)
+
+
 def _own_engine(model: Model) -> str:
     """The engine on which the model runs, where its reference says so: that of a server, or of a store."""
     if model.launch is not None:
@@ -153,7 +166,10 @@ def _placed(session: Session, model: Model, options: Options, flags: _Flags) -> 
     if flags.against is not None:
         from templatelint import sources
 
-        return sources.resolve(flags.against, reach=reach), options
+        against = sources.resolve(flags.against, reach=reach)
+        if against.tokenizer.assumed and against.tokenizer.vocabulary is None:
+            raise TemplatelintError(f"--against: {against.ref} carries no tokens that it could lend", help=_LENDERS)
+        return against, options
     if not session.config.override:
         return None, options
     from templatelint import overrides

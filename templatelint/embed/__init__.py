@@ -46,7 +46,7 @@ class _File(NamedTuple):
     layout: Layout
 
 
-def embed(path: str, name: str, template: str, target: Path) -> Written:
+def embed(path: str, name: str, template: str, target: Path, progress: copying.Progress | None = None) -> Written:
     """Write a GGUF with another template.
 
     Args:
@@ -54,6 +54,7 @@ def embed(path: str, name: str, template: str, target: Path) -> Written:
         name: of the template in the file; `default` for the one without a name.
         template: its text.
         target: the file to write, no link; it may be the GGUF itself. It is there whole, or as it was before.
+        progress: told how far the copy is.
 
     Raises:
         TemplatelintError: the GGUF cannot be read, or what follows its keys not understood; the target cannot be
@@ -65,7 +66,7 @@ def embed(path: str, name: str, template: str, target: Path) -> Written:
         status = os.fstat(handle.fileno())
         parts = splicing.pieces(old.header, old.layout, size, name, raw)
         copying.need_space(target.parent, _held(status, size) + len(raw), str(target))
-        copying.write(handle, parts, stream, target)
+        copying.write(handle, parts, stream, target, progress)
         after = os.fstat(handle.fileno())
         if (after.st_size, after.st_mtime_ns) != (status.st_size, status.st_mtime_ns):
             raise TemplatelintError(f"{path} was changed while it was read: nothing was written", help="try again")

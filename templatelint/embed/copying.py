@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from errno import ENOSPC, ENXIO
 from pathlib import Path
@@ -103,7 +104,13 @@ def need_space(folder: Path, size: int, name: str) -> None:
         )
 
 
-def write(source: FileIO, parts: Sequence[Piece], stream: FileIO, target: Path) -> None:
+Progress = Callable[[int, int], None]
+"""Told how many bytes are written, and how many there will be."""
+
+
+def write(
+    source: FileIO, parts: Sequence[Piece], stream: FileIO, target: Path, progress: Progress | None = None
+) -> None:
     """Write the pieces to a stream that stands at its start; memory stays constant, and holes stay holes.
 
     Args:
@@ -111,14 +118,18 @@ def write(source: FileIO, parts: Sequence[Piece], stream: FileIO, target: Path) 
         parts: the pieces, in their order.
         stream: what is written to.
         target: what messages call it.
+        progress: told after each stretch.
     """
+    whole = length_of(parts)
     try:
         for part in parts:
             if isinstance(part, Range):
-                _copy(source.fileno(), part, stream.fileno())
+                for _ in _copy(source.fileno(), part, stream.fileno()):
+                    if progress is not None:
+                        progress(os.lseek(stream.fileno(), 0, os.SEEK_CUR), whole)
             else:
                 _write(stream.fileno(), part)
-        os.ftruncate(stream.fileno(), length_of(parts))  # a hole at the end is a length and no byte
+        os.ftruncate(stream.fileno(), whole)  # a hole at the end is a length and no byte
     except OSError as error:
         raise _unwritten(target, error) from error
 
@@ -129,7 +140,8 @@ def _write(target: int, data: bytes) -> None:
         view = view[os.write(target, view) :]
 
 
-def _copy(source: int, part: Range, target: int) -> None:
+def _copy(source: int, part: Range, target: int) -> Iterator[None]:
+    """Copy a range, stretch by stretch."""
     at = part.start
     while at < part.end:
         start, end = _data(source, at, part.end)
@@ -140,6 +152,7 @@ def _copy(source: int, part: Range, target: int) -> None:
             if not done:
                 raise TemplatelintError("the file has become shorter while it was read", help="try again")
             start += done
+            yield
         at = end
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,10 @@ if TYPE_CHECKING:
 
 _CARD, _RELATION = "hub.base_model", "hub.base_model_relation"
 _HUB = re.compile(r"(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/([^?#\s]+)", re.IGNORECASE)
-_URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+# what a path on the Hub begins with that is none of a model's
+_PAGES = frozenset({"datasets", "spaces", "docs", "papers", "collections", "blog", "api", "organizations", "settings"})
+_FILES = (".jinja", ".jinja2", ".j2", ".json", ".gguf", ".txt", ".safetensors", ".bin", ".pt", ".pth")
 _WORD = re.compile(r"[a-z0-9]+")
 _SHOWN = 80  # characters of what a file says
 _READ = 500  # characters of a name or URL
@@ -128,13 +131,20 @@ def _claim(model: Model, value: str, said: str, *, copy: bool) -> Claim | str:
 def _repository(value: str) -> str | None:
     """`owner/name` of a URL of the Hub, or as it stands; None where it is neither."""
     url = _HUB.match(value)
-    if url is None and _URL.match(value):
+    path = url[1].strip("/") if url else _on_endpoint(value)
+    # behind the name: tree/main, blob/main/FILE; without a host all is the name, and no path of a file
+    name = value if path is None else "/".join(path.split("/")[:2])
+    plain = path is not None or not value.lower().endswith(_FILES)
+    known = plain and _REPOSITORY.fullmatch(name) and name.partition("/")[0].lower() not in _PAGES
+    return name if known else None
+
+
+def _on_endpoint(value: str) -> str | None:
+    """The path of an address on the host that stands in for the Hub; None for any other."""
+    endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/")
+    if not endpoint or not value.startswith(f"{endpoint}/"):
         return None
-    parts = (url[1] if url else value).strip("/").split("/")
-    # behind the name: tree/main, blob/main/FILE
-    name = "/".join(parts[:2])
-    plain = len(parts) == 2 or url is not None  # noqa: PLR2004 (owner and name)
-    return name if plain and _REPOSITORY.fullmatch(name) else None
+    return re.split(r"[?#\s]", value[len(endpoint) :], maxsplit=1)[0].strip("/")
 
 
 def _own_repository(ref: str) -> str:

@@ -71,7 +71,11 @@ def answer(vetted: Vetted, failing: AbstractSet[str] = frozenset()) -> str:
     own = {engine: [one for one in asked if one.engine == engine] for engine in engines}
     fit = [engine for engine in engines if engine not in failing and all(one.serves for one in own[engine])]
     needs = listed(list(dict.fromkeys(one.need for one in asked)))
-    parts = [f"may be deployed on {listed(fit)} for {needs}" if fit else "may not be deployed as it is"]
+    if vetted.model.weightless:
+        its = f"would serve {needs} on {listed(fit)}" if fit else "would not do as they are"
+        parts = [f"is nothing to deploy: the file holds no tensors; its template and tokens {its}"]
+    else:
+        parts = [f"may be deployed on {listed(fit)} for {needs}" if fit else "may not be deployed as it is"]
     unfit = [one for one in asked if one.engine not in fit]
     told: dict[Word, Sequence[Verdict]] = {"broken": unfit, "unknown": unfit, "degraded": asked, "works": unfit}
     for word, among in told.items():

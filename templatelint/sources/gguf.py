@@ -111,7 +111,8 @@ def _vetted(model: Model, header: Header, source: ByteSource, path: str, beside:
 
     found = gguf_structure.examine(source, path, header, beside)
     tokenizer = replace(model.tokenizer, vocabulary=gguf_vocabulary.read(source, header))
-    return replace(model, tokenizer=tokenizer, damage=found.damage, notes=(*model.notes, *found.notes))
+    notes = (*model.notes, *found.notes)
+    return replace(model, tokenizer=tokenizer, damage=found.damage, notes=notes, weightless=found.weightless)
 
 
 def from_header(header: Header, path: str, ref: str) -> Model:

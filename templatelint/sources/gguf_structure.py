@@ -15,14 +15,16 @@ if TYPE_CHECKING:
 
     from templatelint.sources.gguf_header import ByteSource, Header
 
+_UNREAD = (", which llama.cpp reads no more", ", which llama.cpp refuses")
 _UNREAD_VERSION = 1  # `gguf_init_from_reader` of gguf.cpp: "GGUFv1 is no longer supported"
 
 
 class Found(NamedTuple):
-    """What is wrong, a clause each, and what a user may want to know."""
+    """What is wrong, a clause each, what a user may want to know, and whether there are no tensors at all."""
 
     damage: tuple[str, ...]
     notes: tuple[str, ...]
+    weightless: bool
 
 
 def examine(source: ByteSource, path: str, header: Header, beside: Collection[str] | None) -> Found:
@@ -42,7 +44,12 @@ def examine(source: ByteSource, path: str, header: Header, beside: Collection[st
         split = gguf_shards.damage(Path(path).name, first, gguf_shards.beside(path), _reader(Path(path).parent))
     else:
         split = gguf_shards.damage(Path(path).name, first, beside, None)
-    return Found((*_unread(header), *first.tensors.damage, *split), (*_notes(header), *first.tensors.notes))
+    damage = (*_unread(header), *first.tensors.damage, *split)
+    return Found(damage, (*_notes(header), *first.tensors.notes), _weightless(header))
+
+
+def _weightless(header: Header) -> bool:
+    return header.tensors == 0 and gguf_shards.count(header) == 1
 
 
 def _reader(folder: Path) -> Callable[[str], gguf_shards.Shard]:
@@ -60,16 +67,21 @@ def _unread(header: Header) -> list[str]:
     """What no current llama.cpp reads, although it can be read."""
     clauses = []
     if header.version == _UNREAD_VERSION:
-        clauses.append("the file is GGUF version 1, which llama.cpp reads no more")
+        clauses.append(f"the file is GGUF version 1{_UNREAD[0]}")
     if header.nested:
-        clauses.append(f"{shown(header.nested[0])} is an array of arrays, which llama.cpp refuses")
+        clauses.append(f"{shown(header.nested[0])} is an array of arrays{_UNREAD[1]}")
     return clauses
+
+
+def made_so(clause: str) -> bool:
+    """Whether what a clause of damage says was made so: the file fetched anew is the same."""
+    return clause.endswith(_UNREAD)
 
 
 def _notes(header: Header) -> list[str]:
     notes = []
     if header.byte_order == "big":
         notes.append("the file is big-endian: only a llama.cpp on such a machine loads it")
-    if header.tensors == 0 and gguf_shards.count(header) == 1:
+    if _weightless(header):
         notes.append("the file holds no tensors, only a vocabulary or metadata: no engine can answer with it")
     return notes

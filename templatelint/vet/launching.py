@@ -49,7 +49,7 @@ def launches(known: Inspection, against: Model | None = None, made_of: str = "")
         against: the model whose template a file replaces.
         made_of: `owner/name` of what a GGUF was made of; empty where that is not known.
     """
-    if known.model.launch is not None:  # it runs already
+    if known.model.launch is not None or known.model.weightless:  # it runs already, or never
         return {}
     told = {}
     for engine, view in known.views.items():
@@ -123,6 +123,8 @@ class _Served:
 
 def _of_ref(model: Model) -> _Served:
     gguf = model.kind in {"gguf", "ollama"}
+    if model.weightless:  # what lends its tokens is not what is served
+        return _Served(gguf=gguf)
     if os.path.lexists(model.ref):
         return _Served(path=model.ref, gguf=gguf)
     if _URL.match(model.ref):
