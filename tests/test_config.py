@@ -107,7 +107,7 @@ _WANTED = "{ rules = ['TL201'], reason = 'r' }"
         ("per-file-ignores.a = { rules = ['TL201'], reason = ' -… ' }", f'{_IGNORES}: "reason" says nothing', ""),
         ("per-file-ignores.a = { rules = [], reason = 'r' }", f'{_IGNORES} has no "rules"', ""),
         ("per-file-ignores.a = { rules = 'TL201', reason = 'r' }", '"rules" is a string, not a list of strings', ""),
-        ("per-file-ignores.a = { rules = ['TL20l'], reason = 'r' }", 'unknown rule "TL20l"', "did you mean TL210?"),
+        ("per-file-ignores.a = { rules = ['TL20l'], reason = 'r' }", 'unknown rule "TL20l"', "did you mean TL201?"),
         ("per-file-ignores.a = { rule = ['TL201'] }", f'{_IGNORES}: unknown key "rule"', "did you mean rules?"),
         (f"per-file-ignores.a = [{_WANTED}, 1]", f"{_IGNORES} is a whole number, not a table", ""),
         ("[override]\nfile = 'a'", '"override" is a table, not a list of tables', "write [[override]] with file"),

@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 import ssl
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import httpx2
 import pytest
@@ -11,7 +11,9 @@ from gguf_bytes import header, text, texts, u32
 from web_server import Asked, Reply, WebServer, part_of
 
 from templatelint.errors import TemplatelintError
-from templatelint.sources import gguf
+from templatelint.sources import gguf, web
+from templatelint.sources.hub import listing, refusals
+from templatelint.sources.hub.reference import parse
 from templatelint.sources.ranged import RangedFile, Refused, open_ranged
 from templatelint.sources.web import Patience, Web
 from templatelint.sources.web_address import address, shown
@@ -19,6 +21,7 @@ from templatelint.sources.web_refusals import failed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from templatelint.model import Model
 
@@ -504,3 +507,33 @@ def test_what_people_see_of_an_address(url: str, seen: str) -> None:
 def test_what_is_no_address(url: str) -> None:
     with pytest.raises(Refused, match="is no address of a file on the web"):
         address(url)
+
+
+@pytest.mark.parametrize(("limit", "seconds"), [(1 << 20, 30.0), (32 << 20, 60.0)])
+def test_small_files_are_not_waited_for_as_long(limit: int, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[Patience] = []
+
+    class Slow(Web):
+        def __enter__(self) -> Self:
+            waited.append(self._patience)
+            raise Refused("late")
+
+    monkeypatch.setattr(web, "Web", Slow)
+    with pytest.raises(Refused):
+        web.fetch("http://h/t.jinja", name="t", limit=limit, what="a file")
+    assert [each.whole for each in waited] == [seconds]
+
+
+def test_the_hub_is_not_waited_for_where_nobody_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    waited: list[Patience] = []
+
+    class Slow(Web):
+        def __enter__(self) -> Self:
+            waited.append(self._patience)
+            raise Refused("late")
+
+    monkeypatch.setattr(web, "Web", Slow)
+    asked = refusals.Asked("http://h", "a/b", "", token=False, path=False)
+    with pytest.raises(TemplatelintError):
+        listing.fetched(parse("hf:a/b"), asked, {}, tmp_path, hurry=2.0)
+    assert waited == [Patience(1.0, 2.0, 2.0)]

@@ -314,4 +314,7 @@ def _cure(one: Held) -> str:
     if one.serving:
         return f"start the server with the template of {ref} again, or pin what it serves now if that is meant"
     lock = "" if one.lock == "templatelint.lock" else f" --lock {quote(one.lock)}"
+    if place.place(one.model, one.lock).ref != ref:  # --as: to pin what was checked would pin something else
+        typed = quote(place.from_here(one.entries[0], one.lock))
+        return f"make both the same; where {ref} is what is meant now: templatelint pin {typed}{lock}"
     return f"put the pinned template back, or, where the change is meant: templatelint pin {quote(one.model.ref)}{lock}"

@@ -56,6 +56,11 @@ def of(ref: str, lock: str) -> Place:
     return Place(_USER.sub(r"\1", ref).removeprefix("hf:"), source)
 
 
+def from_here(entry: Entry, lock: str) -> str:
+    """The same of whatever is there or not."""
+    return str(Path(lock).parent / entry.ref) if entry.source == "file" else entry.ref
+
+
 def fits(ref: str, source: str) -> bool:
     """Whether a reference of a lock is one of that source: elsewhere it would be looked for in another place."""
     scheme = _SCHEME.match(ref)
@@ -82,7 +87,7 @@ def typed(entry: Entry, lock: str) -> str:
     if entry.source != "file":
         here = entry.source == "hub" and os.path.lexists(entry.ref)  # a path of that name is not what is pinned
         return f"hf:{entry.ref}" if here else entry.ref
-    path = str(Path(lock).parent / entry.ref)
+    path = from_here(entry, lock)
     if not os.path.lexists(path):
         raise TemplatelintError(
             f"no such file: {clip(path, 200)}, which {lock} pins",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from templatelint.sources.reach import Reach
 
 AUTO, NONE = "auto", "none"
-_CONNECT = 3.0  # seconds
+_HURRY = 2.5  # seconds
 _NAME_ONE = "--upstream REF gives one to hold it against"
 
 
@@ -70,7 +70,7 @@ def _hurried(reach: Reach) -> Reach:
     """What nobody asked for is not waited for: without a network, the cache is all there is."""
     from templatelint.provenance.reachable import unreachable
 
-    reach = replace(_alone(reach), connect=_CONNECT)
+    reach = replace(_alone(reach), hurry=_HURRY)
     return reach if reach.offline or not unreachable() else replace(reach, offline=True)
 
 

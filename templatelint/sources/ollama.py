@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from templatelint.errors import TemplatelintError, clip
@@ -132,7 +133,7 @@ def _find(name: _Name) -> tuple[Path, str]:
     where = " and ".join(map(str, there))
     known = [str(each) for store in there for each in islice(_models(store), _MAX_MODELS)]
     close = _nearest(name, known)
-    cure = f"did you mean ollama:{close}?" if close else f"fetch it with: ollama pull {name}"
+    cure = f"did you mean ollama:{close}?" if close else f"fetch it with: ollama pull {quote(str(name))}"
     raise TemplatelintError(f"no model {name} in {where}", help=cure)
 
 
@@ -216,7 +217,7 @@ def _list(data: Mapping[str, Any], key: str, path: str) -> list[Any]:
 
 
 def _again(name: _Name) -> str:
-    return f"fetch it again: ollama pull {name}"
+    return f"fetch it again: ollama pull {quote(str(name))}"
 
 
 # ------------------------------------------------------------------------------------------ content

@@ -18,11 +18,11 @@ class Reach:
         typed: the user typed the reference: a secret of his may go to the host that it names.
         vetting: the vocabulary, the tensors and the model's other templates are read too.
         progress: told how many bytes of a remote file have come, as they come, and 0 when no more will.
-        connect: seconds that the Hub may take until it is reached.
+        hurry: seconds that the Hub may take to say what a repository has; None for as long as anything may take.
     """
 
     offline: bool = False
     typed: bool = False
     vetting: bool = False
     progress: Callable[[int], None] | None = None
-    connect: float = 10.0
+    hurry: float | None = None

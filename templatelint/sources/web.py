@@ -27,10 +27,12 @@ class Patience(NamedTuple):
 
     connect: float = 10.0
     read: float = 20.0
-    whole: float = 180.0
+    whole: float = 60.0
 
 
 PATIENCE = Patience()
+_SMALL = 2 << 20  # bytes
+_SHORT = Patience(whole=30.0)
 
 
 # ------------------------------------------------------------------------------------------ answers
@@ -230,7 +232,7 @@ class Web:
         return failed(self.name, host, error, proxied=not self.start.loopback and _proxied(host))
 
     def _late(self) -> Refused:
-        return late(self.name, self._patience.whole)
+        return late(self.name, self._patience.whole, served=self._stay)
 
 
 def _basic(login: str) -> str:
@@ -311,7 +313,8 @@ def fetch(url: str, *, name: str, limit: int, what: str, headers: Mapping[str, s
         what: what the limit is for (`a template`).
         headers: for the host of `url` alone.
     """
-    with Web(url, name=name, headers=headers) as web, web.ask() as answer:
+    patience = _SHORT if limit <= _SMALL else PATIENCE
+    with Web(url, name=name, headers=headers, patience=patience) as web, web.ask() as answer:
         return body(web, answer, limit, what)
 
 

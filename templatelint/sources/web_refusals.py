@@ -71,9 +71,10 @@ def answered(name: str, host: str, status: int, headers: Mapping[str, str]) -> R
     return Refused(f"{name}: {host} {meaning} (HTTP {status})", help=cure, status=status, headers=headers)
 
 
-def late(name: str, seconds: float) -> Refused:
-    """The error where all requests together take too long."""
-    return Refused(f"{name} took longer than {seconds:g} s", help="try again later")
+def late(name: str, seconds: float, *, served: bool = False) -> Refused:
+    """The error where all requests together take too long; what is served cannot be downloaded instead."""
+    cure = "try again later" + ("" if served else ", or download the file and give its path")
+    return Refused(f"{name} took longer than {seconds:g} s", help=cure)
 
 
 def unusable(name: str, error: Exception) -> Refused:

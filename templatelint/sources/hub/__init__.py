@@ -86,7 +86,7 @@ def _find(reference: Reference, reach: Reach) -> _Repository:
     asked = refusals.Asked(
         constants.ENDPOINT, reference.repo, reference.revision, token=bool(token), path=not reference.explicit
     )
-    listing = fetched(reference, asked, _headers(token), cache, connect=reach.connect)
+    listing = fetched(reference, asked, _headers(token), cache, hurry=reach.hurry)
     return _Repository(reference, listing, reach, cache, asked, token)
 
 

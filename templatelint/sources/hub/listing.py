@@ -67,7 +67,7 @@ class Listing:
 
 
 def fetched(
-    reference: Reference, asked: Asked, headers: Mapping[str, str], cache: Path, *, connect: float = 10.0
+    reference: Reference, asked: Asked, headers: Mapping[str, str], cache: Path, *, hurry: float | None = None
 ) -> Listing:
     """What the Hub lists, by one request.
 
@@ -76,18 +76,19 @@ def fetched(
         asked: what messages say of the request.
         headers: with the token where there is one; they go to the Hub's host alone.
         cache: the library's folder of repositories.
-        connect: seconds that the Hub may take until it is reached.
+        hurry: seconds that the Hub may take; None for as long as anything may.
 
     Raises:
         TemplatelintError: there is none that may be read, or what answers is no Hub.
     """
-    from templatelint.sources.web import PATIENCE, Web
+    from templatelint.sources.web import PATIENCE, Patience, Web
     from templatelint.sources.web_refusals import Refused
 
     at = f"/revision/{quote(reference.revision, safe='')}" if reference.revision else ""
     url = f"{asked.endpoint}/api/models/{reference.repo}{at}?blobs=true"
     try:
-        patience = PATIENCE._replace(connect=connect)
+        # of a host with several addresses each is tried
+        patience = PATIENCE if hurry is None else Patience(hurry / 2, hurry, hurry)
         with Web(url, name=reference.repo, headers=headers, patience=patience) as web, web.ask() as answer:
             if answer.status != _OK:
                 raise refusals.answered(asked, answer.status, answer.headers)
