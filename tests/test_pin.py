@@ -12,7 +12,7 @@ from reference import every, real_templates
 from templatelint import cases, engines, matrix, pin
 from templatelint.errors import TemplatelintError
 from templatelint.model import Launch, Model, Origin, Template
-from templatelint.pin import lock, normal, place, rendered
+from templatelint.pin import checking, lock, normal, place, rendered
 from templatelint.pin.entries import entries
 from templatelint.sources import endpoint
 from templatelint.sources.file import ASSUMED
@@ -415,6 +415,22 @@ def test_which_entry_a_server_is_held_against() -> None:
     assert _told(_server(DEAF, model_path="/srv/a.gguf"), a, b, own) == []
     found, (row,) = pin.check(_server(CHATML), _lock(a), as_ref="c.gguf")
     assert (found, row.why) == ((), "l.lock does not pin c.gguf")
+
+
+def test_a_server_of_this_machine_has_two_names() -> None:
+    pinned = _entry(ref="server:http://127.0.0.1:8080?model=a")
+    assert _told(_server(CHATML, ref="server:http://localhost:8080?model=a"), pinned) == []
+    other = _why_not(_server(CHATML, ref="server:http://localhost:80?model=a"), replace(pinned, source="server"))
+    assert other == "l.lock does not pin server:http://localhost:80?model=a, nor a model that it may serve"
+
+
+def test_what_mends_where_one_stands_for_another() -> None:
+    one = checking.held(_model(DEAF, ref="x.jinja"), _lock(_entry(ref="y.jinja")), "y.jinja")
+    assert isinstance(one, checking.Held)
+    (found,), _ = checking.verdict(one)
+    assert (
+        found.help == "make both the same; where y.jinja is what is meant now: templatelint pin y.jinja --lock l.lock"
+    )
 
 
 def test_a_picked_template_given_to_a_server_is_its_only_one() -> None:

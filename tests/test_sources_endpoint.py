@@ -130,6 +130,10 @@ def test_an_address_without_a_scheme_and_one_below_a_path() -> None:
 def test_another_model_than_the_one_served() -> None:
     model, _ = resolved({"/props": PROPS}, "?model=other")
     assert model.notes == ("it serves tiny whatever model is asked for",)
+    model, _ = resolved({"/props": {**PROPS, "model_alias": "", "model_path": ""}}, "?model=other")
+    assert model.notes == ("it serves its one model whatever model is asked for",)
+    model, _ = resolved({"/props": PROPS}, "?model=a%26b")
+    assert model.ref.endswith("?model=a%26b"), "which is read as the same again"
 
 
 def test_vetting_asks_for_tools() -> None:

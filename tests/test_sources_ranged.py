@@ -220,7 +220,7 @@ NEXT = 1536 * KIB
         (Reply(429, headers={"Retry-After": "30"}), "has had too many requests (HTTP 429)"),
         (Reply(503), "fails (HTTP 503)"),
         (Reply(418), "refuses (HTTP 418)"),
-        (Reply(204), "refuses (HTTP 204)"),
+        (Reply(204), "sends nothing (HTTP 204)"),
     ],
 )
 def test_the_first_answer_is_wrong(reply: Reply, message: str) -> None:
@@ -507,6 +507,13 @@ def test_what_people_see_of_an_address(url: str, seen: str) -> None:
 def test_what_is_no_address(url: str) -> None:
     with pytest.raises(Refused, match="is no address of a file on the web"):
         address(url)
+
+
+def test_what_is_no_http_is_said_without_its_bytes() -> None:
+    error = httpx2.RemoteProtocolError("illegal status line: bytearray(b'SSH-2.0')")
+    told = failed("n", "h", error)
+    assert (told.message, told.help) == ("n: h does not answer as HTTP has it", "is it a web server, on that port?")
+    assert "ended too early" in failed("n", "h", httpx2.RemoteProtocolError("Server disconnected")).message
 
 
 @pytest.mark.parametrize(("limit", "seconds"), [(1 << 20, 30.0), (32 << 20, 60.0)])

@@ -395,12 +395,20 @@ def test_what_is_accepted_breaks_all_the_same(cli: InProcess, folder: Path) -> N
     assert [row["rule"] for row in body["suppressed"]] == ["TL102"]
 
 
+def test_a_command_stays_whole_in_text(cli: InProcess, folder: Path, gguf: Path) -> None:
+    name = "a rather long name of a model, with spaces and umlauts ä.gguf"
+    gguf.rename(folder / name)
+    ran = cli("vet", name, "--engine", "vllm")
+    assert f"templatelint extract '{name}' -o chat_template.jinja\n" in ran.out
+
+
 def test_what_cannot_be_read_is_no_answer(cli: InProcess, folder: Path) -> None:
     (folder / "cut.gguf").write_bytes(b"GGUF\x03\x00\x00\x00")
     ran = cli("vet", "cut.gguf", "--output-format", "json")
     body = json.loads(ran.out)
     assert (ran.code, body["exit_code"], body["verdicts"]) == (2, 2, [])
     assert body["unreadable"][0]["ref"] == "cut.gguf"
+    assert (body["launch"], body["launch_remarks"], body["cures"]) == ({}, {}, [])
 
 
 def test_a_crashed_rule_is_no_answer(cli: InProcess, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -271,6 +271,6 @@ def _write_unread(session: Session, read: Read, flags: _Flags) -> None:
     from templatelint import report as reports
 
     empty = lint.lint([], lint.Options(engines=flags.engine, vetting=True))
-    members = {"answer": "", "verdicts": [], "launch": {}}
+    members = {"answer": "", "verdicts": [], "launch": {}, "launch_remarks": {}, "cures": []}
     setting = reports.Setting(exit_code=NO_ANSWER, unreadable=read.unreadable, members=members)
     session.write(reports.write(form, empty, setting))

@@ -28,6 +28,7 @@ _LLAMA_CPP, _JINJA2 = "llama.cpp", "jinja2"
 _CHOOSING = ("chat-basic", "tools-offer")  # plain chat and requests with tools may get templates of their own
 # what servers call the model that they were started with
 _STARTED_WITH = ("model_path", "model", "root", "id")
+_LOOPBACK = re.compile(r"(?<=^server:http://)(?:127\.0\.0\.1|localhost)(?![^:/?])")
 _LAST_PART = re.compile(r"[^/\\]+$")
 
 
@@ -76,7 +77,7 @@ def held(model: Model, lock: Lock, as_ref: str | None = None) -> Held | str:
     if as_ref is not None:
         named = _named(as_ref, lock)
         return Held(model, named, lock.path) if named else f"{lock.path} does not pin {as_ref}"
-    own = lock.of(place.place(model, lock.path).ref)
+    own = _own(model, lock)
     if own:
         meant = tuple(entry for entry in own if not model.picked or carried.template(model, entry.name) is not None)
         return Held(model, meant, lock.path) if meant else f"{lock.path} pins other templates of {model.ref}"
@@ -97,6 +98,15 @@ def unpinned(model: Model, lock: Lock, as_ref: str | None = None) -> tuple[str, 
         return ()
     pinned = {entry.name for entry in one.entries}
     return tuple(template.name for template in model.templates if template.name not in pinned)
+
+
+def _own(model: Model, lock: Lock) -> tuple[Entry, ...]:
+    """The entries of the model's own reference; `localhost` is the same server as 127.0.0.1."""
+    ref = place.place(model, lock.path).ref
+    if model.kind == _SERVER and not lock.of(ref):
+        here = _LOOPBACK.sub("localhost", ref)
+        ref = next((known for known in lock.refs if _LOOPBACK.sub("localhost", known) == here), ref)
+    return lock.of(ref)
 
 
 def _named(ref: str, lock: Lock) -> tuple[Entry, ...]:

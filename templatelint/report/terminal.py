@@ -63,11 +63,23 @@ def width(text: str) -> int:
     return sum(0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
+# a word as a shell reads it, with what is quoted in it; a command of such words
+_WORD = r"""(?:'[^']*'|"[^"]*"|[^\s'"`;,()])+"""
+_COMMAND = re.compile(
+    r"\b(?:templatelint (?:lint|vet|inspect|pin|diff|embed|extract|render|parse|rule|cases|engines)"
+    rf"|ollama (?:pull|run)|hf download)(?: {_WORD})+"
+)
+_HELD = "\0"  # in place of a space; visible text has none
+
+
 def wrapped(text: str, room: int) -> list[str]:
-    """Lines of at most so many columns; one at least."""
+    """Lines of at most so many columns, one at least; a command stays whole, so that it can be copied."""
     from textwrap import wrap
 
-    return wrap(text, max(room, 20), break_on_hyphens=False, drop_whitespace=True) or [text]
+    held = _COMMAND.sub(lambda match: match[0].replace(" ", _HELD), text)
+    long_words = held == text
+    lines = wrap(held, max(room, 20), break_on_hyphens=False, break_long_words=long_words) or [text]
+    return [line.replace(_HELD, " ") for line in lines]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 NONE: Mapping[str, str] = MappingProxyType({})
 
 _MEANINGS = {
+    204: "sends nothing",
+    304: "sends nothing but that nothing has changed",
     401: "asks for a login",
     403: "refuses access",
     404: "has no such file",
@@ -30,8 +32,9 @@ _CURES = {
 }
 _PASSING = (408, 429)
 _PROXIES = "see HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY"
-_FAILS = 500
+_REFUSES, _FAILS = 400, 500
 _SECONDS = re.compile(r"\d{1,5}")
+_ENDED = re.compile(r"disconnected|closed connection|without sending|incomplete")  # as h11 and the client say it
 _UNFIT = re.compile(r"[^ -~]+")
 _REASON = 120  # characters
 
@@ -63,7 +66,8 @@ class Cut(Refused):
 
 def answered(name: str, host: str, status: int, headers: Mapping[str, str]) -> Refused:
     """The error for an answer whose status says no."""
-    meaning = _MEANINGS.get(status, "fails" if status >= _FAILS else "refuses")
+    other = "fails" if status >= _FAILS else "refuses" if status >= _REFUSES else "sends no file"
+    meaning = _MEANINGS.get(status, other)
     cure = _CURES.get(status)
     if status >= _FAILS or status in _PASSING:
         wait = _SECONDS.fullmatch(headers.get("retry-after", ""))
@@ -107,8 +111,16 @@ def failed(name: str, host: str, error: Exception, *, proxied: bool = False) -> 
     if isinstance(error, httpx2.ConnectError):
         return _unconnected(name, host, error)
     if isinstance(error, (httpx2.RemoteProtocolError, httpx2.NetworkError)):
-        return Cut(f"{name}: the connection to {host} ended too early: {_plain(error)}", help="try again")
+        return _ended(name, host, error)
     return Refused(f"{name} cannot be asked for: {_plain(error)}")
+
+
+def _ended(name: str, host: str, error: Exception) -> Refused:
+    import httpx2
+
+    if isinstance(error, httpx2.RemoteProtocolError) and not _ENDED.search(str(error)):  # it repeats what came
+        return Refused(f"{name}: {host} does not answer as HTTP has it", help="is it a web server, on that port?")
+    return Cut(f"{name}: the connection to {host} ended too early: {_plain(error)}", help="try again")
 
 
 def _cause(error: Exception) -> OSError | None:

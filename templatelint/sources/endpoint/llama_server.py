@@ -48,7 +48,8 @@ def ask(routes: Routes, model_id: str, reach: Reach) -> Told | None:
         line = arguments(routes.base.port, _PROGRAMS) if routes.base.loopback else None
         alias = text(props.get("model_alias"))
         other = model_id and model_id not in (alias, text(props.get("model_path")))
-        notes = (f"it serves {shown(alias)} whatever model is asked for",) if other else ()
+        served = shown(alias or text(props.get("model_path"))) or "its one model"
+        notes = (f"it serves {served} whatever model is asked for",) if other else ()
     templates = _templates(routes, props)
     settings = kept(props, _KEPT) | kept(row, ("id",))
     # answered with 403 where it runs no tools
