@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 VERSION = 1
 LIMIT = 64 << 20  # bytes; a template has up to 1 MiB, a real one some 10 KB
 _HEAD = "Written by `templatelint pin REF`; `templatelint pin --check` holds files and running servers against it."
-_AGAIN = "delete it, then write it anew: templatelint pin REF"
+_AGAIN = "delete it, then pin again"
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}|\|{7})(?: .*)?$", re.MULTILINE)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 # what a literal string of several lines cannot hold, and what would end it
