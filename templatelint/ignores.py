@@ -33,6 +33,7 @@ _SECOND = re.compile(r"\[([\w\s,-]++)\]")
 _SPACE = re.compile(r"\s*+")
 _BLANKS = re.compile(r"[ \t]*+")
 _IGNORE = "ignore"
+_SECURITY = "TL8"  # how the ids of rules begin that nobody excuses in the template itself
 _CLOSING = 2  # characters of `#}`
 # characters to read again, for all comments of a template: to see what one does takes four readings
 _READ_AGAIN = 300_000
@@ -180,7 +181,9 @@ def _read(comment: Ignore, directive: re.Match[str], source: str, *, examine: bo
     problems: list[Problem] = []
     for word in filter(None, map(str.strip, directive["rules"].split(","))):
         rule = _ids().get(word.lower())
-        if rule is not None:
+        if rule is not None and rule.startswith(_SECURITY):
+            problems.append(_inexcusable(rule))
+        elif rule is not None:
             rules.append(rule)
         else:
             problems.append(_unknown(word, suggest=suggest and len(problems) < TOLD))
@@ -194,6 +197,14 @@ def _ids() -> Mapping[str, str]:
     """The id of each rule by its id or name in lower case."""
     every = cards.all_cards().values()
     return {**{card.id.lower(): card.id for card in every}, **{card.name: card.id for card in every}}
+
+
+def _inexcusable(rule: str) -> Problem:
+    return Problem(
+        f"security {rule}",
+        f"the ignore comment has no effect on {rule}: whoever wrote the template may not excuse it",
+        "per-file-ignores of the settings, or a baseline, accept it",
+    )
 
 
 def _unknown(word: str, *, suggest: bool) -> Problem:

@@ -158,6 +158,12 @@ def test_a_comment_is_never_to_be_put_into_a_tag(line: int, place: int) -> None:
     assert ignores_module.above("a\n{{ b\n}}{{ c\n\n}}\nd\n{# e\n#}\n", line) == place
 
 
+def test_rules_about_security_are_not_excused_by_the_template() -> None:
+    (comment,) = ignores("{#- templatelint: ignore[TL801, TL201, hidden-text] known -#}\n{{ x }}")
+    assert comment.rules == ("TL201",)
+    assert [problem.kind for problem in comment.problems] == ["security TL801", "security TL803"]
+
+
 def test_comments_that_stand_above_each_other_mean_the_line_below_them() -> None:
     found = ignores(f"{{{{ a }}}}\n{IGNORE}\n{IGNORE}\n\n{IGNORE}\n{{{{ b }}}}\n")
     assert [(one.line, one.first, one.last, one.head) for one in found] == [

@@ -386,13 +386,21 @@ def test_what_no_other_rule_can_judge_is_unknown_where_the_one_is_ignored(cli: I
     assert (row["verdict"], row["because"], row["why"]) == ("unknown", [], "no case about system gave a prompt")
 
 
-def test_what_is_accepted_breaks_all_the_same(cli: InProcess, folder: Path) -> None:
+def test_what_is_accepted_breaks_nothing(cli: InProcess, folder: Path) -> None:
     (folder / "gemma.jinja").write_text(GEMMA, "utf-8")
     settings = '[per-file-ignores]\n"gemma.jinja" = { rules = ["TL102"], reason = "our client sends none" }\n'
     (folder / "templatelint.toml").write_text(settings, "utf-8")
     body = vetted(cli, "gemma.jinja", "--engine", "vllm")
-    assert (body["exit_code"], cells(body)["vllm", "system"]) == (0, "broken")
+    assert (body["exit_code"], cells(body)["vllm", "system"]) == (0, "degraded")
+    assert "may be deployed" in body["answer"]
     assert [row["rule"] for row in body["suppressed"]] == ["TL102"]
+
+
+def test_comments_of_the_template_that_is_vetted_excuse_nothing(cli: InProcess, folder: Path) -> None:
+    (folder / "gemma.jinja").write_text("{#- templatelint: ignore[TL102] known -#}\n" + GEMMA, "utf-8")
+    body = vetted(cli, "gemma.jinja", "--engine", "vllm")
+    assert (body["exit_code"], cells(body)["vllm", "system"], body["suppressed"]) == (1, "broken", [])
+    assert "may not be deployed" in body["answer"]
 
 
 def test_a_command_stays_whole_in_text(cli: InProcess, folder: Path, gguf: Path) -> None:

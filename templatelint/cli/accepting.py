@@ -73,13 +73,15 @@ def after(judged: Judged, accepted: Accepted, counted: Iterable[Severity], note:
     """
     report = judged.report
     models = [model for _, model in judged.read.models]
-    commented = any(_WORD in template.source for model in models for template in model.templates)
+    # vetting judges files of others: what these say of themselves excuses nothing
+    own = [] if judged.asked.options.vetting else models
+    commented = any(_WORD in template.source.lower() for model in own for template in model.templates)
     if not (commented or accepted.config.per_file_ignores or accepted.baseline):
         return report
     from templatelint.suppress import accepting, baseline
 
     scope = _scope(judged)
-    report = accepting.applied(report, models, accepted.config.per_file_ignores, scope)
+    report = accepting.applied(report, own, accepted.config.per_file_ignores, scope)
     known = accepted.baseline
     if known is None:
         return report

@@ -132,8 +132,8 @@ def command(session: Session, ref: str, **values: Any) -> int:
     if not options.engines and (own := _own_engine(model)):  # whatever others would do
         options = replace(options, engines=(own,))
     beside = vet.Beside(against, replay, flags.lock, flags.upstream, session.offline)
-    vetted = vet.vet(model, options, beside)
-    report = _accepted(session, vetted, read, options)
+    vetted = vet.vet(model, options, beside, lambda found: _accepted(session, found, read, options))
+    report = vetted.report
     for gap in report.not_run:
         if gap.no_answer:
             session.error(f"{gap.ref}: not judged{'' if gap.rule == '*' else f' by {gap.rule}'}: {gap.why}")
@@ -199,12 +199,12 @@ def _deployed(model: Model, against: Model, read: Read) -> Model:
     return replace(model, tokenizer=against.tokenizer)
 
 
-def _accepted(session: Session, vetted: Vetted, read: Read, options: Options) -> Report:
-    """The report with what comments and settings accept set apart."""
+def _accepted(session: Session, report: Report, read: Read, options: Options) -> Report:
+    """The report with what settings accept set apart; comments in files of others count for nothing."""
     from templatelint.cli import accepting, judging
 
     asked = judging.Asked(options, session.config)
-    judged = judging.Judged(vetted.report, read, asked, whole=False)
+    judged = judging.Judged(report, read, asked, whole=False)
     return accepting.after(judged, accepting.before(session.config, None, None), (), session.note)
 
 

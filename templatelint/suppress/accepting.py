@@ -137,12 +137,12 @@ def _place(entry: PerFileIgnore) -> Place:
     return unused.place_of(entry.settings, entry.text, *quoted, entry.pattern)
 
 
-def applied(report: Report, models: Sequence[Model], per_file: Sequence[PerFileIgnore], scope: Scope) -> Report:
+def applied(report: Report, models: Iterable[Model], per_file: Sequence[PerFileIgnore], scope: Scope) -> Report:
     """Set the accepted findings apart, and say which suppressions accept none.
 
     Args:
         report: what was found.
-        models: whose templates may hold comments.
+        models: whose templates may hold comments that count.
         per_file: entries of the settings.
         scope: what was judged.
     """

@@ -13,7 +13,7 @@ from templatelint.vet.verdicts import Ground, Verdict, verdicts
 from templatelint.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from templatelint.engines import Engine
@@ -50,7 +50,7 @@ class Vetted:
     """The answer.
 
     Attributes:
-        report: what was found, and what was not run.
+        report: what was found, and what was not run; what is accepted is set apart.
         verdicts: one a need and engine: needs that are on first, then those told for information.
         launches: engine → how it is started, but for those on which all is broken that was asked for.
         cures: commands that may mend what is broken, with what each does.
@@ -63,13 +63,19 @@ class Vetted:
     cures: tuple[tuple[str, str], ...] = ()
 
 
-def vet(model: Model, options: lint.Options, beside: Beside = Beside()) -> Vetted:
+def vet(
+    model: Model,
+    options: lint.Options,
+    beside: Beside = Beside(),
+    accept: Callable[[Report], Report] = lambda report: report,
+) -> Vetted:
     """Judge one model as a whole.
 
     Args:
         model: what a reference resolved to, `vetting`.
         options: what to judge.
         beside: what it is judged by besides.
+        accept: sets apart what the user accepts: that breaks nothing.
     """
     judged = lint.vet(model, options, lambda template: inspection.cases_of([template.source]))
     running = engines.running(options.engines)
@@ -84,6 +90,7 @@ def vet(model: Model, options: lint.Options, beside: Beside = Beside()) -> Vette
         )
     if beside.replay:
         report = replace(report, findings=tuple(replace(found, replay=beside.replay) for found in report.findings))
+    report = accept(report)
     ground = Ground(
         engines=[engine.name for engine in running],
         findings=report.findings,
@@ -93,6 +100,7 @@ def vet(model: Model, options: lint.Options, beside: Beside = Beside()) -> Vette
         bypassing=_bypassing(model, running),
         needs=judged.needs,
         thinks=any(syntax.reasoning is not None for syntax in known.syntax.values()),
+        accepted=[row.finding for row in report.suppressed],
     )
     told = verdicts(ground)
     lines = launches(known, beside.against, _made_of(beside.against or model))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from templatelint import cards, checks
 from templatelint.model import NEEDS, Effect, Impact, RenderError, Severity
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 Word = Literal["works", "degraded", "broken", "unknown"]
 WORDS: tuple[Word, ...] = ("works", "degraded", "broken", "unknown")
+
+_Hits: TypeAlias = "Mapping[tuple[str, str], Mapping[Impact, Sequence[str]]]"
 
 _CHAT, _TOOLS = "chat", "tools"
 _TRAINS = "transformers"
@@ -57,7 +59,8 @@ class Ground:
 
     Attributes:
         engines: those asked, in their order.
-        findings: what was found, accepted or not.
+        findings: what was found and is not accepted.
+        accepted: what the user accepts: it breaks nothing, and degrades what it would have broken.
         views: of each template: engine → its cells.
         rules: those that were selected.
         crashed: checks that ended with an error of ours.
@@ -74,12 +77,13 @@ class Ground:
     bypassing: Mapping[str, RenderError]
     needs: AbstractSet[str]
     thinks: bool
+    accepted: Sequence[Finding] = ()
 
 
 def verdicts(ground: Ground) -> tuple[Verdict, ...]:
     """A verdict for every need that is on, or worth telling, on every engine."""
-    hits = _hits(ground)
-    return tuple(_verdict(ground, hits, engine, need) for need in _told(ground) for engine in ground.engines)
+    hits, excused = _hits(ground.findings, ground.engines), _hits(ground.accepted, ground.engines)
+    return tuple(_verdict(ground, hits, excused, engine, need) for need in _told(ground) for engine in ground.engines)
 
 
 def _told(ground: Ground) -> Iterator[str]:
@@ -91,11 +95,11 @@ def _told(ground: Ground) -> Iterator[str]:
             yield need
 
 
-def _hits(ground: Ground) -> Mapping[tuple[str, str], Mapping[Impact, Sequence[str]]]:
+def _hits(findings: Iterable[Finding], engines: Sequence[str]) -> _Hits:
     """(engine, need) → what findings do to it, by impact: the rules."""
     hits: dict[tuple[str, str], dict[Impact, list[str]]] = {}
-    for finding in ground.findings:
-        for engine, need, impact, partial in finding.effects or _effects(finding, ground.engines):
+    for finding in findings:
+        for engine, need, impact, partial in finding.effects or _effects(finding, engines):
             weight: Impact = "degrades" if partial and impact == "breaks" else impact
             rules = hits.setdefault((engine, need), {}).setdefault(weight, [])
             if finding.rule not in rules:
@@ -108,20 +112,23 @@ def _effects(finding: Finding, engines: Iterable[str]) -> Iterator[Effect]:
         yield from (Effect(engine, need, _WEIGHS[finding.severity]) for need in finding.needs)
 
 
-def _verdict(
-    ground: Ground, hits: Mapping[tuple[str, str], Mapping[Impact, Sequence[str]]], engine: str, need: str
-) -> Verdict:
+def _verdict(ground: Ground, hits: _Hits, excused: _Hits, engine: str, need: str) -> Verdict:
     asked = need in ground.needs
-    broken = [
-        rule for one in (need, *_RESTS_ON.get(need, (_CHAT,))) for rule in hits.get((engine, one), {}).get("breaks", ())
-    ]
-    if broken:
-        return Verdict(engine, need, "broken", tuple(sorted(set(broken))), asked)
+    if broken := _breaking(hits, engine, need):
+        return Verdict(engine, need, "broken", broken, asked)
+    if accepted := _breaking(excused, engine, need):
+        return Verdict(engine, need, "degraded", accepted, asked)
     if why := _unknown(ground, engine, need):
         return Verdict(engine, need, "unknown", (), asked, why)
     if degraded := hits.get((engine, need), {}).get("degrades"):
         return Verdict(engine, need, "degraded", tuple(sorted(degraded)), asked)
     return Verdict(engine, need, "works", (), asked)
+
+
+def _breaking(hits: _Hits, engine: str, need: str) -> tuple[str, ...]:
+    """The rules that break the need, or what it rests on."""
+    rests = (need, *_RESTS_ON.get(need, (_CHAT,)))
+    return tuple(sorted({rule for one in rests for rule in hits.get((engine, one), {}).get("breaks", ())}))
 
 
 def _unknown(ground: Ground, engine: str, need: str) -> str:
