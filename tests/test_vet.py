@@ -165,6 +165,7 @@ def lines(ref: str, kind: str, against: Model | None = None, *, picked: bool = F
             "llama-server -hf acme/model-GGUF -hff q/model.gguf --jinja",
         ),
         ("https://host/m.gguf", "gguf", "llama.cpp", "llama-server -mu https://host/m.gguf --jinja"),
+        ("https://host/m.gguf?…", "gguf", "llama.cpp", "llama-server -mu 'https://host/m.gguf?…' --jinja"),
         ("acme/model", "folder", "llama.cpp", "llama-server -m MODEL.gguf --jinja"),
         ("acme/model", "folder", "vllm", "vllm serve acme/model"),
         ("acme/model@v2", "folder", "vllm", "vllm serve acme/model --revision v2"),

@@ -22,6 +22,7 @@ _ALONE = frozenset({"file", "config", "stdin"})  # a template without a model
 _HUB = re.compile(
     r"(?:hf:)?(?P<name>[^/@:]+/[^/@:]+)(?:@(?P<revision>[^/:]+))?(?::(?P<quant>.+)|/(?P<file>.+))?", re.IGNORECASE
 )
+_HIDDEN = "what stands behind the ? of the address is for the reader to fill in: it may be a secret"
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
 
@@ -152,6 +153,7 @@ def _llama_server(served: _Served) -> _Line:
         model += ["-hff", served.file] if served.file else []
     elif served.url and served.gguf:
         model = ["-mu", served.url]
+        ours = _HIDDEN if served.url.endswith("?…") else ""
     elif served.path and served.gguf:
         model = ["-m", served.path]
     else:
