@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from gguf_bytes import header, text
 from hub_server import COMMIT, Repo
-from program import CHATML, DEAF
+from program import CHATML, DEAF, environment
 
 from templatelint.pin import lock
 
@@ -92,7 +92,7 @@ def test_what_others_pin_at_the_same_time_is_kept() -> None:
     for name in names:
         Path(name).write_text(f"{{{{ messages[0].content }}}} {name}")
     words = [sys.executable, "-m", "templatelint", *PIN]
-    for process in [subprocess.Popen([*words, name], stdout=subprocess.DEVNULL) for name in names]:
+    for process in [subprocess.Popen([*words, name], stdout=subprocess.DEVNULL, env=environment()) for name in names]:
         assert process.wait(60) == 0
     assert [entry.ref for entry in lock.read(str(LOCK)).entries] == names
     assert sorted(path.name for path in Path().iterdir() if path.suffix == ".tmp") == []
