@@ -30,6 +30,25 @@ THOUGHT = (
     ("<|channel|>analysis<|message|>", "<|end|>"),  # gpt-oss
 )
 
+# What opens a turn, and what may close it (as of 2026-11).
+TURNS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("<|im_start|>", ("<|im_end|>",)),  # ChatML: Qwen, Yi, Hermes, SmolLM …
+    ("<start_of_turn>", ("<end_of_turn>",)),  # Gemma 1 to 3
+    ("<|turn>", ("<turn|>",)),  # Gemma 4
+    ("<|start_header_id|>", ("<|eot_id|>", "<|eom_id|>", "<|end_of_text|>")),  # Llama 3
+    ("<|header_start|>", ("<|eot|>", "<|eom|>")),  # Llama 4
+    ("<|start_of_role|>", ("<|end_of_text|>",)),  # Granite
+    ("<|START_OF_TURN_TOKEN|>", ("<|END_OF_TURN_TOKEN|>",)),  # Command R
+    ("<|start|>", ("<|end|>", "<|call|>", "<|return|>")),  # gpt-oss
+    ("[INST]", ("[/INST]",)),  # Mistral, Llama 2: the user's part only
+)
+_OPENERS = tuple(opener for opener, _ in TURNS)
+# The user's part where none of these opens it, with the marker that it stands in or right behind: <role>HUMAN</role>.
+_USER = re.compile(r"(?:<(?!/)[^<>\s]{0,60}>)?(?<![a-z])(?:user|human)", re.IGNORECASE)
+_IN_MARKER = re.compile(r"(?:<(?!/)|\[\|)[^<>\s]{0,60}\Z")
+_SOME_MARKER = re.compile(MARKER.pattern + r"|\[\|[^|\s]{1,60}\|\]|\[e~\[")  # EXAONE's; that of MiniMax ends a turn
+_USER_REACH = 40  # characters from where the word stands to the text of the user
+
 
 def named_thought(text: str) -> tuple[str, str] | None:
     """The first of the pairs of marks that the text names, as where a system text tells the model how to think."""
@@ -159,12 +178,28 @@ def turns(prompt: str, case: Case) -> Turns | None:
         return None
     before, between = prompt[: first.start], prompt[answer.end : second.start]
     header = common_header(before, between)
+    header = header[_opens(header) :]
     return Turns(
         user_header=header,
         user_to_assistant=prompt[first.end : answer.start],
         assistant_to_user=between[: len(between) - len(header)],
         tail=prompt[second.end :],
     )
+
+
+def _opens(header: str) -> int:
+    """Where the user's turn opens in what is common to the first one and to one behind an answer.
+
+    Behind a turn that comes before the first of the user (a default system text), the end of that turn is common too.
+    """
+    at = max(header.rfind(opener) for opener in _OPENERS)
+    if at < 0:
+        start = max(0, len(header) - _USER_REACH)
+        found = list(_USER.finditer(header, start))
+        at = found[-1].start() if found else 0
+        inside = _IN_MARKER.search(header[:at])
+        at = inside.start() if inside else at
+    return at if _SOME_MARKER.search(header[:at]) else 0
 
 
 def common_header(before: str, between: str) -> str:

@@ -334,6 +334,38 @@ def test_the_end_of_an_answer_of_a_gguf_is_held_against_what_llama_cpp_stops_at(
     assert [(one.severity, set(one.engines)) for one in found] == ([] if stops else [("error", set(_HERE))])
 
 
+@pytest.mark.parametrize(
+    ("template", "end"),
+    [
+        # each writes a turn, or the end of one, before the first of the user
+        ("Qwen-Qwen2.5-7B-Instruct", "<|im_end|>"),
+        ("meta-llama-Llama-3.1-8B-Instruct", "<|eot_id|>"),
+        ("ibm-granite-granite-4.0", "<|end_of_text|>"),
+        ("inclusionAI-Ling-2.6-flash", "<|role_end|>"),
+        ("upstage-Solar-Open-100B", "<|end|>"),
+        ("MiniMax-M2", "[e~["),
+        ("tencent-Youtu-VL-4B-Instruct", "<|end_of_text|>"),
+        ("GigaChat3-10B-A1.8B", "<|message_sep|>"),
+    ],
+)
+def test_the_end_of_an_answer_is_seen_where_a_turn_before_the_first_of_the_user_ends_like_it(
+    template: str, end: str
+) -> None:
+    tokens = Words("<other>", end, "<|start_header_id|>", "<|im_start|>", "]~b]")
+    model = _model(_real(template), tokens)
+    for eos, stops in ((0, False), (1, True)):
+        tokenizer = Tokenizer({}, facts={"config.eos_token_id": eos}, vocabulary=tokens)
+        assert [repr(end) in one.message for one in _told(replace(model, tokenizer=tokenizer), "TL606")] == (
+            [] if stops else [True]
+        )
+
+
+def test_where_no_token_ends_an_answer_the_rule_says_that_it_did_not_judge() -> None:
+    model = _model(_turns("### ROLE:\n", "\n\n"), Words("<s>", "</s>"), eos="</s>")
+    report = lint([model], Options(engines=("llama.cpp",), select=("TL606",), vetting=True, jobs=1))
+    assert [gap.rule for gap in report.not_run] == ["TL606"]
+
+
 def test_the_last_answer_may_end_with_another_token_than_those_before_it(tmp_path: Path) -> None:
     texts = ["<|start|>", "<|message|>", "<|end|>", "<|return|>", "<|call|>"]  # gpt-oss
     template = _turns("<|start|>ROLE<|message|>", "<|end|>")

@@ -30,18 +30,28 @@ _LONGEST = 64  # characters of a token that ends a turn
 
 
 def check(view: View) -> Iterator[Fault]:
-    """Judge what follows an assistant's text, then what follows its calls."""
+    """Judge what follows calls, then what follows an assistant's text."""
     tokens = _tokens.vocabulary(view)
-    anatomy = turns(view.prompt("chat-turns"), view.case("chat-turns"))
-    # where the next header follows at once, its marker may end an answer, or EOS that no history shows
-    if anatomy is not None and (follows := anatomy.assistant_to_user.lstrip()):
-        yield from _judged(view, tokens, list(_terminators(follows, tokens)), "chat-turns", "an answer", "chat")
     syntax = call_syntax.of(view)
     for end in _CALL_ENDS:
         if end in syntax.calls:
             token = tokens.token(end)
             ends = [] if token is None else [token]
             yield from _judged(view, tokens, ends, syntax.case, "a turn that calls a tool", "tools")
+    anatomy = turns(view.prompt("chat-turns"), view.case("chat-turns"))
+    if anatomy is None:
+        raise NoText("chat-turns", "the prompt does not show what stands where an answer ends")
+    written = list(_terminators(anatomy.assistant_to_user.lstrip(), tokens))
+    if written:
+        yield from _judged(view, tokens, written, "chat-turns", "an answer", "chat")
+    elif not _opener_ends(view, tokens, anatomy.user_header):
+        raise NoText("chat-turns", "no token stands where an answer ends: what a model writes there is not shown")
+
+
+def _opener_ends(view: View, tokens: Vocabulary, header: str) -> bool:
+    """Whether what opens the user's turn ends an answer, where that follows at once: GLM."""
+    opener = _first(header.lstrip(), tokens)
+    return opener is not None and tokenizing.ends(view.engine, view.model.tokenizer, tokens, opener) is True
 
 
 def _terminators(follows: str, tokens: Vocabulary) -> Iterator[Token]:
