@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from jinja2 import nodes
 
+from templatelint.security.hidden import runs
 from templatelint.security.values import Str
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ class Findings:
     def __init__(self) -> None:
         self.reaches: dict[str, Reach] = {}
         self.triggers: list[Trigger] = []
+        self.unread = False  # it was given up before its end
         self.written: list[tuple[str, nodes.Node, tuple[nodes.Node, ...]]] = []
         self.asked: set[str] = set()  # members of what a message says, which may be a mapping
         self._at: dict[int, int] = {}
@@ -185,8 +187,8 @@ class Findings:
                 found.says += [(text, node) for text in texts]
 
     def writes(self, text: Str, node: nodes.Node) -> None:
-        """Text outside ASCII that is put together and written."""
-        if len(self.written) < _MOST:
+        """Text outside ASCII that is put together and written, where something in it is not seen."""
+        if len(self.written) < _MOST and next(runs(text.text), None) is not None:
             self.written.append((text.text, node, text.pieces))
 
 
