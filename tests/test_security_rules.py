@@ -195,13 +195,36 @@ def test_a_marker_that_is_put_together_of_the_role_is_told(marker: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        _TURNS.replace("m.content", "m.content | replace('<|im_start|>', '')"),
+        _TURNS.replace("m.content", "m.content | replace('<|', '< |')"),
+        _TURNS.replace("m.content", "m.content | replace('<|im_start|>', '<im_start>')"),
         "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}",
     ],
-    ids=["marker taken out", "no marker"],
+    ids=["bars taken apart", "marker put otherwise", "no marker"],
 )
 def test_where_no_marker_gets_through_nothing_is_told(source: str) -> None:
     assert not _told(source, "TL804")
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (_TURNS.replace("m.content", "m.content | tojson"), "`<|im_start|>` in it reaches the prompt as it is"),
+        ("{# m.content.replace('<|im_start|>', '') #}" + _TURNS, "`<|im_start|>` in it reaches the prompt as it is"),
+        (
+            _TURNS.replace(
+                "{{ m.content }}",
+                "{% if m.role == 'system' %}{{ m.content | replace('<|im_start|>', '') }}{% else %}{{ m.content }}"
+                "{% endif %}",
+            ),
+            "`<|im_start|>` in it reaches the prompt as it is",
+        ),
+        (_TURNS.replace("m.content", "m.content | replace('<|im_start|>', '')"), "reaches the prompt as that"),
+    ],
+    ids=["quoted", "taken out in a comment", "taken out of the system's", "taken out once"],
+)
+def test_what_still_holds_a_marker_is_told(source: str, words: str) -> None:
+    (finding,) = _told(source, "TL804")
+    assert words in finding.message
 
 
 # --------------------------------------------------------------------------------------------------- real templates

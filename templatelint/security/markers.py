@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import nodes
 
+from templatelint.security.requests import of_operator
+from templatelint.syntax import walk
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -32,6 +35,44 @@ def composed(syntax: Syntax) -> nodes.Expr | None:
             if _OPENS.search(opening) and _CLOSES.search(closing) and isinstance(member, nodes.Expr):
                 return member
     return None
+
+
+def removed(syntax: Syntax, marker: str) -> bool:
+    """Whether the template takes the marker out of texts, and of others than the system's."""
+    return next(_replacements(syntax, marker), None) is not None
+
+
+def survivor(syntax: Syntax, marker: str) -> str:
+    """A text that holds the marker once it was taken out, as `<|im_<|im_start|>start|>`; empty where there is none."""
+    found = set(_replacements(syntax, marker))
+    if len(found) != 1:
+        return ""
+    ((old, new),) = found
+    if new is None:
+        return ""
+    nested = (marker[:at] + old + marker[at:] for at in range(len(marker) // 2, len(marker)))
+    return next((text for text in nested if marker in text.replace(old, new)), "")
+
+
+def _replacements(syntax: Syntax, marker: str) -> Iterator[tuple[str, str | None]]:
+    """What is put for texts that the marker holds, where that is done to others than system messages."""
+    apart = {id(inner) for node in syntax.all_nodes if isinstance(node, nodes.If) for inner in _for_system(node)}
+    for node in syntax.all_nodes:
+        asked = isinstance(node, nodes.Filter) and node.name == "replace"
+        asked = asked or (
+            isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr) and node.node.attr == "replace"
+        )
+        if not asked or id(node) in apart or not isinstance(node, nodes.Filter | nodes.Call):
+            continue
+        old, new = [_text(arg) for arg in node.args[:2]] if len(node.args) > 1 else (None, None)
+        if old and old in marker:
+            yield old, new
+
+
+def _for_system(node: nodes.If) -> Iterator[nodes.Node]:
+    if isinstance(node.test, nodes.Expr) and of_operator(node.test, otherwise=False):
+        for part in node.body:
+            yield from walk(part)
 
 
 def _parts(node: nodes.Node) -> Sequence[nodes.Node]:
