@@ -430,8 +430,36 @@ def test_llama_cpp_assumes_a_token_where_a_gguf_names_none(
     tmp_path: Path, kind: str, template: str, severities: dict[str, str]
 ) -> None:
     texts = {"<unk>": _UNKNOWN, "<s>": _CONTROL, "</s>": _CONTROL, **{f"t{at}": _NORMAL for at in range(3, 12)}}
-    model = _gguf(tmp_path, template, {**texts, "<|im_start|>": _CONTROL, "<|im_end|>": _CONTROL}, model=kind)
+    ends = {} if "eos_token" in template else {"eos_token_id": 2}
+    model = _gguf(tmp_path, template, {**texts, "<|im_start|>": _CONTROL, "<|im_end|>": _CONTROL}, model=kind, **ends)
     told = {name: _told(model, "TL607", (name,)) for name in ("llama.cpp", "vllm")}
     assert {name: one.severity for name, found in told.items() for one in found} == severities
     if kind == "gpt2":
         assert "'t11'" in told["llama.cpp"][0].message
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "breaks"),
+    [
+        ("gpt2", {}, True),
+        ("gpt2", {"eos_token_id": 999}, True),
+        ("gpt2", {"eos_token_id": 2}, False),
+        ("llama", {}, False),  # it assumes </s>
+        ("rwkv", {}, False),  # and nothing here
+    ],
+)
+def test_answers_that_llama_cpp_ends_at_an_ordinary_token_are_broken_whatever_the_template_prints(
+    tmp_path: Path, kind: str, keys: dict[str, int], breaks: bool
+) -> None:
+    texts = {"<unk>": _UNKNOWN, "<s>": _CONTROL, "</s>": _CONTROL, **{f"t{at}": _NORMAL for at in range(3, 12)}}
+    tokens = {**texts, "<|im_start|>": _CONTROL, "<|im_end|>": _CONTROL}
+    model = _gguf(tmp_path, _PLAIN, tokens, model=kind, **keys)
+    engines = {"llama.cpp", "ollama", "llama-cpp-python"}
+    found = _told(model, "TL607", (*engines, "vllm"))
+    assert [(one.severity, one.needs, set(one.engines)) for one in found] == (
+        [("error", ("chat",), engines)] if breaks else []
+    )
+    assert all("'t11' (id 11)" in one.message for one in found)
+    notes = [note for note in model.notes if "eos_token_id" in note]
+    assert len(notes) == (999 in keys.values())
+    assert all("llama.cpp takes 't11'" in note for note in notes)

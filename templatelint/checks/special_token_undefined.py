@@ -1,4 +1,4 @@
-"""TL607: the template prints a special token that the tokenizer does not have."""
+"""TL607: a special token that the template prints, or at which answers end, is none that the model's files define."""
 
 from __future__ import annotations
 
@@ -16,21 +16,27 @@ from templatelint.syntax import walk
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from templatelint.model import Impact
+    from templatelint.model import Impact, Token
     from templatelint.syntax import Syntax
     from templatelint.view import View
 
 CASES = ("chat-turns",)
 
 _NAMED = ("eos_token", "bos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+_EOS_KEY = "tokenizer.ggml.eos_token_id"
 _WORDS = ("None", "none", "null", "undefined")
 
 
 def check(view: View) -> Iterator[Fault]:
-    """Tell of each of the tokens that is printed without a question whether there is one."""
+    """Tell of an end that is assumed, and of each token that is printed without a question whether there is one."""
     _tokens.read_tokens(view)
     special = view.model.tokenizer.special_tokens
+    ends = _assumed_end(view)
+    if ends is not None:
+        yield _ends_at_text(view, ends)
     missing = [name for name in _NAMED if not special.get(name) and name in view.template.source]
+    if ends is not None and "eos_token" in missing:
+        missing.remove("eos_token")
     if not missing:
         return
     syntax = view.syntax
@@ -38,6 +44,33 @@ def check(view: View) -> Iterator[Fault]:
     for name in missing:
         if name in printed and not _named_so(view, name):
             yield _fault(view, syntax, name, printed[name])
+
+
+def _assumed_end(view: View) -> Token | None:
+    """The token of ordinary text that llama.cpp takes for EOS, of a GGUF that names none of its tokens.
+
+    What it takes for EOS always ends generation: `llama_vocab::impl::load` puts it among those that do.
+    """
+    tokenizer = view.model.tokenizer
+    taken = taken_for(tokenizer, "eos_token") if view.engine in tokenizing.LLAMA else ""
+    if not taken or tokenizer.special_tokens.get("eos_token") or tokenizer.vocabulary is None:
+        return None
+    token = tokenizer.vocabulary.token(taken)
+    return token if token is not None and token.type in {"normal", "byte"} else None
+
+
+def _ends_at_text(view: View, token: Token) -> Fault:
+    facts = view.model.tokenizer.facts
+    named = facts.get(_EOS_KEY)
+    lacks = f"{_EOS_KEY} is {named}, which the vocabulary does not have" if named is not None else f"no {_EOS_KEY}"
+    return Fault(
+        message=f"{lacks}: llama.cpp takes {token.text!r} (id {token.id}) for EOS, and ends every answer at it",
+        help=f"set {_EOS_KEY} to the id of the token that ends answers, or convert the model again",
+        cases=view.ids("chat-turns"),
+        cause="eos_token",
+        span=view.mention("eos_token", "messages"),
+        impact="breaks",
+    )
 
 
 def _fault(view: View, syntax: Syntax, name: str, node: nodes.Name) -> Fault:

@@ -182,7 +182,9 @@ def _unresolved(header: Header) -> list[str]:
     for key in _IDS.values():
         if key in header.values and key not in header.token_texts:
             inside = "no vocabulary" if header.vocabulary is None else f"{header.vocabulary:,} tokens"
-            notes.append(f"{key} is {header.values[key]}, and the file has {inside}: that token stays unset")
+            taken = header.default_texts.get(key)
+            then = "that token stays unset" if taken is None else f"llama.cpp takes {taken!r} for that token"
+            notes.append(f"{key} is {header.values[key]}, and the file has {inside}: {then}")
     return notes
 
 
