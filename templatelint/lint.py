@@ -53,6 +53,8 @@ _CHAT, _CHAT_CASE, _TOOLS_CASE = "chat", "chat-basic", "tools-offer"
 _MISSING, _NO_CHAT = "TL601", "TL007"
 # Rules that look at further cells, which are worth observing in few templates.
 _DISAGREEMENT, _TRIMMING = "TL004", "TL005"
+# Rules that read the source alone: what an engine cannot load they may have to leave unread, too.
+_READING = frozenset({"TL801", "TL802", "TL803"})
 # Rules whose findings say that nothing works: chat as a whole is lost.
 _ALL_LOST = frozenset({"TL001", "TL007", "TL113", "TL805"})
 # Rules whose findings say that the same thing is lost: the system message, texts, the turns of a tool's use.
@@ -276,7 +278,8 @@ def _judge(unit: _Unit, options: Options, further_cases: Sequence[str] = ()) -> 
         for card in evaluated if use.matters(view) else ():
             found, gaps, crashed = _apply(card, view)
             faults += [(card, engine.name, use.placed(card, engine.name, fault)) for fault in found]
-            if card.id in told and (view.load_error is None or crashed):
+            unread = card.id in _READING and view.load_error is not None  # that hostile code was not looked for
+            if card.id in told and (view.load_error is None or crashed or unread):
                 not_run += [NotRun(card.id, unit.ref, f"{engine.name}: {gap}", crashed) for gap in gaps]
         if view.load_error is not None and use.matters(view):
             not_run.append(NotRun("*", unit.ref, f"{engine.name}: does not load the template"))

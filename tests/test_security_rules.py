@@ -249,3 +249,8 @@ def test_real_templates_are_passed_over_but_for_what_a_reviewer_would_name(name:
     view = View("transformers", "jinja2", "native", model, model.templates[0], Matrix({}, {}, {}))
     rules = {"TL801": code_execution, "TL802": content_triggered, "TL803": hidden_text}
     assert {rule for rule, check in rules.items() if list(check.check(view))} == _TRUE.get(name, set())
+
+
+def test_what_cannot_be_read_is_told_not_to_have_been() -> None:
+    report = lint([small("{{ messages[0].content }}{% frob %}")], Options(engines=("transformers",)))
+    assert {"TL801", "TL802", "TL803"} <= {row.rule for row in report.not_run if "does not parse" in row.why}
