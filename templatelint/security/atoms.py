@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from templatelint.security import pure
 from templatelint.security.showing import PRINTABLE, printed
 from templatelint.security.values import (
     LONGEST_LIST,
+    MANY,
     NUMBER,
     UNKNOWN,
     Atom,
@@ -26,7 +27,7 @@ from templatelint.security.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _CONTAINER_METHODS = frozenset(
     (
@@ -41,6 +42,7 @@ _CONTAINER_METHODS = frozenset(
         "items",
         "keys",
         "pop",
+        "popitem",
         "remove",
         "reverse",
     )
@@ -95,7 +97,7 @@ def tied(left: Atom, right: Atom) -> Value:
     try:
         return built(str(plain(left)) + str(plain(right)), left, right)
     except (Unknown, ValueError):
-        return UNKNOWN
+        return MANY
 
 
 def _tied_to_thing(left: Atom, right: Atom) -> Value:
@@ -129,7 +131,8 @@ def added(left: Atom, right: Atom) -> Value:
     if isinstance(left, Str | Thing) and isinstance(right, Str | Thing):
         return tied(left, right)
     if isinstance(left, Seq) and isinstance(right, Seq):
-        return one(Seq((left.items + right.items)[:LONGEST_LIST]))
+        items = left.items + right.items
+        return one(Seq(items)) if len(items) <= LONGEST_LIST else MANY
     return calculated("add", left, right)
 
 
@@ -140,7 +143,7 @@ def calculated(operator: str, left: Atom, right: Atom) -> Value:
     try:
         return lifted(pure.arithmetic(operator, plain(left), plain(right)), left, right)
     except Unknown:
-        return UNKNOWN
+        return MANY
 
 
 def _number(left: Atom, right: Atom) -> Value:
@@ -161,13 +164,15 @@ def percent(left: Atom, right: Atom) -> Value:
 def cut(atom: Atom, bounds: list[Atom]) -> Value:
     """A slice of it."""
     if isinstance(atom, Thing):
-        return one(atom) if atom.kind in ("data", "variable", "mixed", "internal", "numbers") else UNKNOWN
+        return one(atom) if atom.kind in ("data", "variable", "mixed", "internal", "numbers", "many") else UNKNOWN
     where = _slice(bounds)
     if isinstance(atom, Str):
         return built(atom.text[where], atom) if where is not None else one(Thing("many"))
+    if where is None:
+        return MANY
     if isinstance(atom, Seq):
-        return one(Seq(atom.items[where] if where is not None else atom.items))
-    return UNKNOWN
+        return one(Seq(atom.items[where]))
+    return one(atom[where]) if isinstance(atom, bytes) else UNKNOWN
 
 
 def _slice(bounds: list[Atom]) -> slice | None:
@@ -190,6 +195,8 @@ def row(table: Table, key: Atom) -> Value:
 def method_of(atom: Atom, key: Atom) -> Value:
     """The method of that name; undefined where it is none."""
     name = key.text if isinstance(key, Str) else ""
+    if isinstance(key, int) and isinstance(atom, bytes) and -len(atom) <= key < len(atom):
+        return one(atom[key])
     known = isinstance(atom, Str | bytes | int) and (name in pure.METHODS)
     known = known or (isinstance(atom, Seq | Table) and name in _CONTAINER_METHODS)
     return one(Thing("method", name, atom)) if known else _UNDEFINED
@@ -209,8 +216,14 @@ def place(atom: Str | Seq, key: Atom) -> Value:
     return joined([built(character, atom) for character in dict.fromkeys(atom.text[:LONGEST_LIST])])
 
 
-def loop(number: int, count: int) -> Value:
+LOOP_NUMBERS: Final = frozenset(
+    ("index", "index0", "first", "last", "length", "revindex", "revindex0", "depth", "depth0")
+)
+
+
+def loop(items: Sequence[Value], number: int) -> Value:
     """What `loop` is in that round."""
+    count = len(items)
     facts = {
         "index": number + 1,
         "index0": number,
@@ -220,4 +233,13 @@ def loop(number: int, count: int) -> Value:
         "revindex": count - number,
         "revindex0": count - number - 1,
     }
-    return one(Table(tuple((one(Str(name)), one(fact)) for name, fact in facts.items())))
+    rows = [(one(Str(name)), one(fact)) for name, fact in facts.items()]
+    beside = {
+        "previtem": items[number - 1] if number else _UNDEFINED,
+        "nextitem": items[number + 1] if number + 1 < count else _UNDEFINED,
+        "depth": NUMBER,
+        "depth0": NUMBER,
+        "cycle": MANY,
+        "changed": MANY,
+    }
+    return one(Table((*rows, *((one(Str(name)), value) for name, value in beside.items()))))

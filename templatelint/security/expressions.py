@@ -8,12 +8,14 @@ from jinja2 import nodes
 
 from templatelint.security import pure
 from templatelint.security.atoms import added, calculated, cut, percent, truth
-from templatelint.security.filters import TESTS, Filters
+from templatelint.security.filters import TESTS, Filters, tested
 from templatelint.security.internals import internal
 from templatelint.security.requests import VARIABLES, of_operator
 from templatelint.security.showing import GLOBALS
+from templatelint.security.state import EACH, identifier
 from templatelint.security.values import (
     LONGEST_LIST,
+    MANY,
     NO_REASON,
     NUMBER,
     TRUTH,
@@ -50,11 +52,12 @@ class Expressions(Filters):
     def eval(self, node: nodes.Node, caller: Value | None = None) -> Value:
         """What an expression may be."""
         self.steps += 1
+        self.charge(EACH)
         if self.depth > DEEP:
             if id(node) not in self.seen:
                 self.seen.add(id(node))
                 self.deferred.append((node, self.env))
-            return UNKNOWN
+            return MANY
         self.depth += 1
         try:
             if isinstance(node, nodes.Call):
@@ -79,20 +82,21 @@ class Expressions(Filters):
         return one(Str(node.data, (node,)))
 
     def _name(self, node: nodes.Name) -> Value:
-        known = self.env.get(node.name) or VARIABLES.get(node.name)
+        name = identifier(node.name)
+        known = self.env.get(name) or VARIABLES.get(name)
         if known is not None:
             return known
-        if internal(node.name):
-            return self.reached(node.name, node)
-        return one(Thing("global" if node.name in GLOBALS else "variable", node.name))
+        if internal(name):
+            return self.reached(name, node)
+        return one(Thing("global" if name in GLOBALS else "variable", name))
 
     def _sequence(self, node: nodes.List | nodes.Tuple) -> Value:
         items = [self.eval(item) for item in node.items]
-        return one(Seq(tuple(items))) if len(items) <= LONGEST_LIST else joined(items)
+        return one(Seq(tuple(items))) if len(items) <= LONGEST_LIST else MANY
 
     def _table(self, node: nodes.Dict) -> Value:
         rows = [(self.eval(pair.key), self.eval(pair.value)) for pair in node.items]
-        return one(Table(tuple(rows[:LONGEST_LIST])))
+        return one(Table(tuple(rows))) if len(rows) <= LONGEST_LIST else MANY
 
     def _conditional(self, node: nodes.CondExpr) -> Value:
         test = self.eval(node.test)
@@ -167,7 +171,9 @@ class Expressions(Filters):
         if operator is not None and args:
             return self._compared(value, operator, args[0], node)
         why = value.why.union(*(arg.why for arg in args))
-        return TRUTH.because(why) if why else TRUTH
+        holds = tested(Str(node.name), value, args)
+        made = TRUTH if holds is None or node.name in ("defined", "undefined") else one(holds)
+        return made.because(why) if why else made
 
     # ------------------------------------------------------------------------------- what belongs to what
 

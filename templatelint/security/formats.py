@@ -51,4 +51,4 @@ def _field(name: str, conversion: str | None, spec: str) -> Field:
             stop = next((i for i in range(start, len(name)) if name[i] in ".["), len(name))
             path.append((True, name[start:stop]))
             at = max(stop, at + 1)
-    return Field(name[:end], tuple(path), conversion, "" if "{" in spec else spec)
+    return Field(name[:end], tuple(path), conversion, spec)

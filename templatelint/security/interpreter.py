@@ -14,8 +14,13 @@ from jinja2 import nodes
 
 from templatelint.security.atoms import loop, truth
 from templatelint.security.expressions import DEEP, Expressions
+from templatelint.security.internals import holds_internal, internal
+from templatelint.security.members import computed
 from templatelint.security.requests import VARIABLES, of_operator
-from templatelint.security.values import EMPTY, MANY, UNKNOWN, Seq, Str, Table, Thing, Value, Why, joined, one
+from templatelint.security.showing import GLOBALS
+from templatelint.security.state import CHANGED, EACH, GivenUp
+from templatelint.security.values import EMPTY, MANY, NUMBER, UNKNOWN, Seq, Str, Table, Thing, Value, Why, joined, one
+from templatelint.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,16 +35,31 @@ _ACCESSES = (nodes.Getattr, nodes.Getitem, nodes.Filter, nodes.Call)
 _Branch: TypeAlias = "tuple[Why, nodes.Expr | None, Sequence[nodes.Node]]"
 
 
+def _constant(node: nodes.Expr) -> bool:
+    """Whether a name of templates, or a list of them, stands there."""
+    listed = node.items if isinstance(node, nodes.List | nodes.Tuple) else [node]
+    return all(isinstance(part, nodes.Const) for part in listed)
+
+
 class Interpreter(Expressions):
     """Reads statements."""
 
     def __init__(self, syntax: Any) -> None:
         super().__init__(syntax)
         self._loops = 0  # over what is not known
+        self._ways: dict[int, bool] = {}
         self._aside: set[int] = set()  # bodies that were read once though nothing leads there
 
     def read(self) -> Findings:
         """What there is to be told of the template."""
+        try:
+            self._whole()
+        except GivenUp:
+            self.found.unread = True
+        self._look_over()
+        return self.found
+
+    def _whole(self) -> None:
         self._run(self.syntax.root.body)
         while self.deferred:
             node, self.env = self.deferred.pop()
@@ -49,19 +69,56 @@ class Interpreter(Expressions):
             if isinstance(node, _ACCESSES) and id(node) not in self.seen:
                 self.depth = 0
                 self.eval(node)
-        return self.found
+
+    def _look_over(self) -> None:
+        """What the nodes tell alone, without what leads to them."""
+        for node in self.syntax.all_nodes:
+            if isinstance(node, nodes.Include | nodes.Import | nodes.FromImport | nodes.Extends):
+                if not _constant(node.template):
+                    self.found.dynamic("{% include … %}", "a template that is computed", node)
+            elif self.found.unread:
+                self._look_at(node)
+
+    def _look_at(self, node: nodes.Node) -> None:
+        if isinstance(node, nodes.Getattr) and internal(node.attr):
+            self.found.reach(f"(…).{node.attr}", node, (), "", "")
+        elif isinstance(node, nodes.Const) and isinstance(node.value, str) and holds_internal(node.value):
+            self.found.reach(f"(…)[{node.value!r}]", node, (), "", "")
+        elif isinstance(node, nodes.Getitem):
+            key, base = node.arg, node.node
+            bare = isinstance(base, nodes.Const) or (
+                isinstance(base, nodes.Name) and base.name in (*GLOBALS, "messages")
+            )
+            if bare and isinstance(key, nodes.Filter | nodes.Call | nodes.Concat | nodes.Name | nodes.Getitem):
+                self.found.dynamic("(…)[…]", "a name that is computed in a way that cannot be followed", node)
+        elif isinstance(node, nodes.Filter) and node.name in ("attr", "getattr") and computed(node):
+            self.found.dynamic("(…)|attr(…)", "a name that is computed in a way that cannot be followed", node)
 
     def _run(self, body: Iterable[nodes.Node]) -> None:
         self.depth += 1
-        if self.depth <= DEEP:
-            for node in body:
-                self.steps += 1
-                work = _STATEMENTS.get(type(node))
-                if work is not None:
-                    work(self, node)
-                else:
-                    self._any(node)
+        for node in body:
+            self.steps += 1
+            self.charge(EACH)
+            if self.depth > DEEP:
+                self._lose(node)
+                continue
+            work = _STATEMENTS.get(type(node))
+            if work is not None:
+                work(self, node)
+            else:
+                self._any(node)
         self.depth -= 1
+
+    def _lose(self, body: nodes.Node) -> None:
+        """What is too deep to be run may set its names to anything."""
+        for node in walk(body):
+            if isinstance(node, nodes.NSRef | nodes.Macro) or (isinstance(node, nodes.Name) and node.ctx == "store"):
+                self.charge(EACH)
+                target = nodes.Name(node.name, "store") if isinstance(node, nodes.Macro) else node
+                self.bind(target, MANY)
+        if self.out is not None:
+            self.out = MANY
+        self.muddle()
 
     def _any(self, node: nodes.Node) -> None:
         """A statement without rules of its own: its expressions, then its body."""
@@ -159,16 +216,19 @@ class Interpreter(Expressions):
         over = self.eval(node.iter)
         outer = self.env
         items, known = self.iterated(over)
-        if known and items and len(items) <= _ITERATIONS and not self.spent:
+        if node.test is not None and known and items and not self.spent:
+            items, known = self._filtered_items(node, items)
+        before = self.env
+        if known and items and len(items) <= _ITERATIONS and not self.spent and self._straight(node):
             for number, item in enumerate(items):
-                self._iterate(node, item, loop(number, len(items)))
-                if self.spent:
+                self._iterate(node, item, loop(items, number))
+                if self.spent and number + 1 < len(items):
+                    self._widen(before)
                     break
         else:
-            before = self.env
-            self._follow(node, joined(items) if items else UNKNOWN)
-            if known and items:  # too many to be followed one by one
-                self._widen(before)
+            item = joined(items) if items else UNKNOWN
+            self._follow(node, joined((item, MANY)) if node.recursive and known else item)
+            self._widen(before)
         if node.else_:
             self.forked([lambda: None, partial(self._run, node.else_)])
         self.leave(outer)
@@ -192,11 +252,40 @@ class Interpreter(Expressions):
         """What was put together in a loop that is not followed may have become anything."""
         for key, value in self.env.items():
             grown = isinstance(key, tuple) and before.get(key) is not value
-            if grown and any(isinstance(atom, Str | Seq) for atom in value.atoms):
+            if grown and any(isinstance(atom, Str | Seq | Table) for atom in value.atoms):
                 self.env[key] = joined((value, MANY))
+            elif grown and any(isinstance(atom, int) and not isinstance(atom, bool) for atom in value.atoms):
+                self.env[key] = joined((value, NUMBER))
+            if isinstance(key, tuple) and key[0] == CHANGED and key[1] in self.env:
+                self.env[key[1]] = self.env[key]
+
+    def _straight(self, node: nodes.For) -> bool:
+        """Whether its rounds go through their items one by one, to the last."""
+        known = self._ways.get(id(node))
+        if known is None:
+            leaps = any(isinstance(part, nodes.Break | nodes.Continue) for part in walk(node))
+            known = self._ways[id(node)] = not leaps and not node.recursive
+        return known
+
+    def _filtered_items(self, node: nodes.For, items: list[Value]) -> tuple[list[Value], bool]:
+        """The items that pass its test, and whether that is known."""
+        outer = self.env
+        kept: list[Value] = []
+        certain = True
+        for item in items:
+            self.charge(len(outer))
+            self.env = dict(outer)
+            self.bind(node.target, item)
+            holds = truth(self.eval(node.test)) if node.test is not None else True
+            certain = certain and holds is not None
+            if holds is not False:
+                kept.append(item)
+        self.env = outer
+        return kept, certain
 
     def _iterate(self, node: nodes.For, item: Value, round_: Value) -> None:
         outer, guard = self.env, self.guard
+        self.charge(len(outer))
         self.env = {**outer, "loop": round_}
         self.scopes += 1
         self.bind(node.target, item)
@@ -241,9 +330,15 @@ class Interpreter(Expressions):
         names = [argument.name for argument in node.args]
         missing = len(names) - len(node.defaults)
         given = dict.fromkeys(names, UNKNOWN)
-        given.update({name: self.eval(default) for name, default in zip(names[missing:], node.defaults, strict=True)})
         given.update(zip(names, args, strict=False))
         given.update({name: value for name, value in named.items() if name in given})
+        outer = self.env
+        for number, (name, default) in enumerate(zip(names[missing:], node.defaults, strict=True), missing):
+            if number >= len(args) and name not in named:  # it may name those before it
+                self.charge(len(outer))
+                self.env = {**outer, **{known: given[known] for known in names[:number]}}
+                given[name] = self.eval(default)
+        self.env = outer
         rows = tuple((one(Str(name, built=True)), value) for name, value in named.items() if name not in names)
         more = {"varargs": one(Seq(tuple(args[len(names) :]))), "kwargs": one(Table(rows))}
         if caller is not None:
@@ -252,6 +347,7 @@ class Interpreter(Expressions):
 
     def _enclosed(self, node: nodes.Macro | nodes.CallBlock, given: dict[str, Value], more: dict[str, Value]) -> Value:
         outer, guard = self.env, self.guard
+        self.charge(len(outer))
         self.env = {**outer, **given, **more}
         self.stack.append(node)
         self.scopes += 1

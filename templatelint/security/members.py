@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from jinja2 import nodes
 
-from templatelint.security.atoms import method_of, place, row
-from templatelint.security.findings import prose
-from templatelint.security.internals import MODULES, hidden, internal
+from templatelint.security.atoms import LOOP_NUMBERS, method_of, place, row
+from templatelint.security.internals import MODULES, RUNNING, hidden, internal
+from templatelint.security.protocol import prose
 from templatelint.security.requests import SPOKEN, answers_any, keyed, member
 from templatelint.security.showing import path
-from templatelint.security.state import State
+from templatelint.security.state import EACH, State
 from templatelint.security.values import (
+    MANY,
     NUMBER,
     UNKNOWN,
     Atom,
@@ -26,9 +27,6 @@ from templatelint.security.values import (
     texts,
 )
 
-if TYPE_CHECKING:
-    from jinja2 import nodes
-
 
 class Members(State):
     """Reads what belongs to what."""
@@ -36,6 +34,7 @@ class Members(State):
     def member(self, base: Value, key: Value, node: nodes.Node, how: str = "", *, dotted: bool = False) -> Value:
         """What a key or attribute of it is; `how` is the filter that asks for it."""
         bases, names = _telling(base, key)
+        self.charge(EACH * len(bases) * len(names))
         found = [self._of_atom(atom, name, node, how, dotted=dotted) for atom in bases for name in names]
         value = found[0] if len(found) == 1 else joined(found)
         why = base.why | key.why
@@ -47,13 +46,14 @@ class Members(State):
     def _of_atom(self, base: Atom, key: Atom, node: nodes.Node, how: str, *, dotted: bool) -> Value:
         if isinstance(key, Str) and leaves_data(base, key.text):
             return self.reached(path(base, key, how, dotted=dotted), node, key, base)
-        if isinstance(key, Thing):
+        if isinstance(key, Thing) or (isinstance(key, Str) and not dotted and computed(node)):
             self.unfolded(base, key, node, how)
         if isinstance(base, Thing):
             if base.kind == "internal":
                 return self.reached(path(base, key, how, dotted=dotted), node, key, base)
             return self._of_thing(base, key)
         if isinstance(base, Table):
+            self.charge(2 * len(base.rows))
             return row(base, key)
         if isinstance(base, Str | Seq):
             return place(base, key)
@@ -61,15 +61,22 @@ class Members(State):
 
     def _of_thing(self, base: Thing, key: Atom) -> Value:
         name = key.text if isinstance(key, Str) else None
+        made = UNKNOWN
         if base.kind == "data":
-            return self._of_data(base.name, key, name)
-        if base.kind == "namespace" and name is not None:
-            return self.env.get((base.name, name), UNKNOWN)
-        if base.kind == "macro":
-            return _of_macro(base, name)
-        if base.kind in ("global", "loop") and name is not None:
-            return one(Thing("method", name, base)) if base.kind == "global" else NUMBER
-        return one(base) if base.kind == "mixed" and name is None else UNKNOWN
+            made = self._of_data(base.name, key, name)
+        elif base.kind == "namespace" and name is not None:
+            made = self.env.get((base.name, name), UNKNOWN)
+        elif base.kind == "macro":
+            made = _of_macro(base, name)
+        elif base.kind == "global" and name is not None:
+            made = one(Thing("method", name, base))
+        elif base.kind == "loop" and name is not None:
+            made = NUMBER if name in LOOP_NUMBERS else MANY
+        elif base.kind in ("made", "many"):  # what a cycler or joiner was given, and so on
+            made = MANY
+        elif base.kind == "mixed" and name is None:
+            made = one(base)
+        return made
 
     def _of_data(self, tag: str, key: Atom, name: str | None) -> Value:
         if self.operator and tag == "message" and name in SPOKEN:
@@ -79,9 +86,22 @@ class Members(State):
         return member(tag, key)
 
 
+def computed(node: nodes.Node) -> bool:
+    """Whether the name that is asked for stands there as no constant."""
+    if isinstance(node, nodes.Getitem):
+        return not isinstance(node.arg, nodes.Const)
+    if isinstance(node, nodes.Filter):
+        given = (*node.args, *(pair.value for pair in node.kwargs))
+        spread = node.dyn_args is not None or node.dyn_kwargs is not None
+        return spread or not all(isinstance(arg, nodes.Const) for arg in given)
+    return False
+
+
 def leaves_data(base: Atom, name: str) -> bool:
     """Whether an attribute of that name is none of the data's."""
-    if internal(name) or (isinstance(base, Thing) and base.kind == "variable" and base.name in MODULES):
+    if internal(name):
+        return True
+    if isinstance(base, Thing) and base.kind == "variable" and base.name in MODULES and name in RUNNING:
         return True
     return hidden(name) and not answers_any(base)
 

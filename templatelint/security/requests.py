@@ -54,7 +54,7 @@ def item(thing: Thing) -> Value:
         return data(_ITEMS.get(thing.name, thing.name))
     if thing.kind == "numbers":
         return NUMBER
-    return one(thing) if thing.kind in ("variable", "internal") else UNKNOWN
+    return one(thing) if thing.kind in ("variable", "internal", "many", "mixed") else UNKNOWN
 
 
 def list_of(value: Value) -> Value:
@@ -92,6 +92,21 @@ def of_operator(test: nodes.Expr | None, *, otherwise: bool) -> bool:
             if wanted and _asked(node.expr) == "role":
                 return OPERATORS.issuperset(wanted)
     return otherwise
+
+
+def role_of(test: nodes.Node | None) -> nodes.Expr | None:
+    """The message that is the system's where this holds; None where the test is not about that."""
+    pending: list[Any] = [test]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, nodes.And):
+            pending += (node.left, node.right)
+        elif isinstance(node, nodes.Compare) and node.ops[0].op in ("eq", "in"):
+            wanted = _words(node.ops[0].expr)
+            spoken = node.expr
+            if wanted and OPERATORS.issuperset(wanted) and _asked(spoken) == "role":
+                return spoken.node if isinstance(spoken, nodes.Getattr | nodes.Getitem) else None
+    return None
 
 
 def _asked(node: nodes.Expr) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from templatelint.security.values import EMPTY, Atom, Seq, Str, Table, Thing, Value, one
+from templatelint.security.values import EMPTY, MANY, Atom, Seq, Str, Table, Thing, Value, one
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,9 +48,10 @@ def printed(thing: Thing) -> Value:
         "generator": f"<generator object {thing.name} at 0x7",
         "made": f"<jinja2.utils.{thing.name.title()} object at 0x7",
         "macro": f"<Macro {thing.name!r}>",
-        "namespace": "<Namespace {",
         "method": f"<built-in method {thing.name} of ",
     }
+    if thing.kind == "namespace":
+        return MANY
     form = forms.get(thing.kind)
     return one(Str(form, built=True)) if form else one(thing)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from unicodedata import normalize
 
 from jinja2 import nodes
 
 from templatelint.security.atoms import known_texts, solid, tied
 from templatelint.security.findings import Findings
-from templatelint.security.internals import internal
+from templatelint.security.internals import opens_internal
 from templatelint.security.requests import item
 from templatelint.security.showing import shown
 from templatelint.security.values import (
@@ -39,9 +40,21 @@ if TYPE_CHECKING:
 # every node once more.
 _STEPS: Final = 4_000
 CAPTURED: Final = 16  # alternatives of a text that is captured (macros, `set` blocks): most are prose
+_SHOWN: Final = 24
+_UNFOLLOWED: Final = "a name that is computed in a way that cannot be followed"
+_BARE = frozenset(("global", "macro", "method", "made", "generator", "loop", "number", "numbers"))
 CHANGED: Final = "changed"  # lists and mappings that were changed in place, by name
 
 Env: TypeAlias = dict[Any, Value]
+
+# Tenths of a microsecond, about: what a variable takes that is copied, a row that is compared.
+_WORK: Final = 4_000_000
+_FOLLOWED: Final = _WORK // 4  # of it in loops that are followed and in macros that are called
+EACH: Final = 40  # what an expression takes
+
+
+class GivenUp(Exception):
+    """A template is made to be read for ever."""
 
 
 class State:
@@ -55,6 +68,7 @@ class State:
         self.guard: Why = NO_REASON
         self.operator = False  # what is asked of messages is asked of the system's
         self.steps = 0
+        self.work = 0
         self.depth = 0
         self.spaces = 0
         self.writes = 0  # of what macros see: namespaces, lists, variables of the template
@@ -65,7 +79,17 @@ class State:
     @property
     def spent(self) -> bool:
         """Whether the time for following each item and call is over."""
-        return self.steps > _STEPS
+        return self.steps > _STEPS or self.work > _FOLLOWED
+
+    def charge(self, items: int) -> None:
+        """Count work.
+
+        Raises:
+            GivenUp: it is more than a reading may take.
+        """
+        self.work += items
+        if self.work > _WORK:
+            raise GivenUp
 
     # ------------------------------------------------------------------------------- told by the layers above
 
@@ -84,6 +108,7 @@ class State:
         env, out, guard = self.env, self.out, self.guard
         ends: list[tuple[Env, Value | None]] = []
         for branch in branches:
+            self.charge(EACH + 2 * len(env))
             self.env, self.out = dict(env), out
             branch()
             ends.append((self.env, self.out))
@@ -94,6 +119,7 @@ class State:
 
     def leave(self, outer: Env) -> None:
         """Out of a scope: what is set in it stays in it, what namespaces and lists hold does not."""
+        self.charge(2 * len(self.env))
         heap = {key: value for key, value in self.env.items() if isinstance(key, tuple)}
         if all(outer.get(key) is value for key, value in heap.items()):
             self.env = outer
@@ -107,10 +133,10 @@ class State:
         """A value to a name, a member of a namespace, or several in turn."""
         value = value.because(self.guard)
         if isinstance(target, nodes.Name):
-            self.env[target.name] = value
+            self.env[identifier(target.name)] = value
             self.writes += not self.scopes
         elif isinstance(target, nodes.NSRef):
-            for atom in self.env.get(target.name, UNKNOWN).atoms:
+            for atom in self.env.get(identifier(target.name), UNKNOWN).atoms:
                 if isinstance(atom, Thing) and atom.kind == "namespace":
                     self.writes += self.env.get((atom.name, target.attr)) is not value
                     self.env[atom.name, target.attr] = value
@@ -126,19 +152,27 @@ class State:
         """The items of it, and whether these are all, in their order."""
         value = solid(value)
         if len(value.atoms) == 1 and not isinstance(value.atoms[0], Thing):
-            return [each.because(value.why) for each in _items(value.atoms[0])], True
-        items: list[Value] = []
+            items = _items(value.atoms[0])
+            self.charge(5 * len(items))
+            if len(items) <= LONGEST_LIST:
+                return [each.because(value.why) for each in items] if value.why else items, True
+            return [MANY.because(value.why)], False
+        items = []
         for atom in value.atoms:
             if isinstance(atom, Thing):
                 items.append(item(atom))
             else:
                 items += _items(atom)
-        return [each.because(value.why) for each in items[:LONGEST_LIST]], False
+        self.charge(5 * len(items))
+        if len(items) > LONGEST_LIST:
+            items = [*items[:LONGEST_LIST], MANY]
+        return [each.because(value.why) for each in items], False
 
     def crossed(
         self, left: Value, right: Value, work: Callable[[Atom, Atom], Value], most: int = 2 * ALTERNATIVES
     ) -> Value:
         """What the work gives for each pair of alternatives."""
+        self.charge(EACH + EACH * min(len(left.atoms) * len(right.atoms), most))
         if len(left.atoms) == len(right.atoms) == 1:
             value = work(left.atoms[0], right.atoms[0])
         elif len(left.atoms) * len(right.atoms) > most:
@@ -176,25 +210,39 @@ class State:
         self.found.reach(way, node, pieces, name, root)
         return one(Thing("internal", way))
 
-    def unfolded(self, base: Atom, key: Thing, node: nodes.Node, how: str) -> None:
-        """A name that is not known: everyday on data, and telling where it can only be an attribute's."""
+    def unfolded(self, base: Atom, key: Atom, node: nodes.Node, how: str) -> None:
+        """A name that is not known, or computed: everyday on data, and telling where it can only be an attribute's."""
+        if isinstance(key, Str):
+            if _bare(base) and how in ("", "attr"):
+                self.found.dynamic(f"{shown(base)}[{key.text[:_SHOWN]!r}]", "a name that is computed", node)
+            return
+        if not isinstance(key, Thing):
+            return
         spoken = key.kind == "data" and key.name in ("text", "part", "pieces")
-        if key.kind == "mixed" and any(internal(f"{piece.lstrip()}x__") for piece in key.base):
+        if key.kind == "mixed" and any(opens_internal(piece) for piece in key.base):
             form = "…".join(key.base)
             self.found.dynamic(f"{shown(base)}|attr({form!r})", f"a name made of {form!r} and data", node)
         elif how == "attr" and key.kind in ("data", "variable", "mixed"):
             whose = "what a message says" if spoken else f"`{key.name}` of the request" if key.name else "the request"
             self.found.dynamic(f"{shown(base)}|attr({key.name or '…'})", f"an attribute that {whose} names", node)
-        elif key.kind in ("many", "mixed") and not _any_key(base):
-            self.found.dynamic(f"{shown(base)}[…]", "a name that is put together in ways that cannot be followed", node)
+        elif (key.kind == "many" and not isinstance(base, Table | Seq)) or (
+            key.kind in ("unknown", "mixed") and (how == "attr" or _bare(base))
+        ):
+            self.found.dynamic(f"{shown(base)}[…]", _UNFOLLOWED, node)
         elif spoken and isinstance(base, Thing) and base.kind in ("global", "macro", "method", "made"):
             self.found.dynamic(f"{shown(base)}[{key.name}]", "an attribute that what a message says names", node)
 
 
-def _any_key(base: Atom) -> bool:
+def identifier(name: str) -> str:
+    """The name as Python reads it."""
+    return name if name.isascii() else normalize("NFKC", name)
+
+
+def _bare(base: Atom) -> bool:
+    """Whether nothing of it is found by a computed name: text, numbers, functions, the list of messages."""
     if isinstance(base, Thing):
-        return base.kind in ("data", "variable", "unknown", "mixed", "namespace", "number", "undefined", "many")
-    return isinstance(base, Table | Seq)
+        return base.kind in _BARE or (base.kind == "data" and base.name == "messages")
+    return base is not None and not isinstance(base, Table | Seq)
 
 
 def _merged(envs: Sequence[Env]) -> Env:
@@ -213,7 +261,7 @@ def _items(atom: Atom) -> list[Value]:
         return list(atom.items)
     if isinstance(atom, Table):
         return [key for key, _ in atom.rows]
-    return [built(character, atom) for character in atom.text[:LONGEST_LIST]] if isinstance(atom, Str) else []
+    return [built(character, atom) for character in atom.text[: LONGEST_LIST + 1]] if isinstance(atom, Str) else []
 
 
 def _unpacked(value: Value, number: int, count: int) -> Value:

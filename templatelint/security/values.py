@@ -218,12 +218,14 @@ def lifted(result: Any, *sources: Atom) -> Value:
         return NUMBER
     if isinstance(result, int | float | None) or (isinstance(result, bytes) and len(result) <= LONGEST_TEXT):
         return one(result)
+    if isinstance(result, list | tuple | dict | bytes) and len(result) > LONGEST_LIST:
+        return MANY
+    made: Atom = _UNKNOWN
     if isinstance(result, list | tuple):
-        return one(Seq(tuple(lifted(item, *sources) for item in result[:LONGEST_LIST])))
-    if isinstance(result, dict):
-        rows = list(result.items())[:LONGEST_LIST]
-        return one(Table(tuple((lifted(key, *sources), lifted(item, *sources)) for key, item in rows)))
-    return UNKNOWN
+        made = Seq(tuple(lifted(item, *sources) for item in result))
+    elif isinstance(result, dict):
+        made = Table(tuple((lifted(key, *sources), lifted(item, *sources)) for key, item in result.items()))
+    return one(made)
 
 
 class Unknown(Exception):
