@@ -14,7 +14,7 @@ from templatelint.model import EngineUse, NotRun, Origin, RenderError, Template
 from templatelint.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from templatelint.call_syntax import CallSyntax
     from templatelint.capabilities import Capabilities
@@ -212,11 +212,17 @@ def _flags(
         calling = told_by if told_by is not None and found[engine].loads and not spoken.rendered else spoken
         source = "\n".join(template.source for template in views[engine].model.templates)
         told_nothing = replying(found[engine], spoken.reasoning, views[engine])
-        known = Known(calling.calls, source, switch, unread, told_nothing)
+        known = Known(calling.calls, source, switch, unread, told_nothing, _has(views[engine].model))
         advice = flags(engine, calling.dialect, spoken.reasoning, parser, known)
-        if advice is not None and advice.text:
+        if advice is not None and (advice.text or advice.lost):
             told[engine] = advice
     return told
+
+
+def _has(model: Model) -> Callable[[str], bool] | None:
+    """Whether a text is a token of the model; None where its tokens were not read."""
+    tokens = model.tokenizer.vocabulary
+    return None if tokens is None else lambda text: tokens.token(text) is not None
 
 
 def _of(choice: Template | RenderError) -> Template | None:

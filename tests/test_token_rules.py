@@ -15,6 +15,7 @@ from templatelint.lint import Options, lint
 from templatelint.model import Model, Origin, Template, Token, Tokenizer
 from templatelint.sources import resolve
 from templatelint.sources.reach import Reach
+from templatelint.vet import Beside, vet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +88,7 @@ def _without(texts: Sequence[str], *lost: str) -> Words:
     [
         ("Qwen-Qwen2.5-7B-Instruct", (*_CHATML, "<tool_call>", "</tool_call>"), "<|im_start|>", "chat"),
         ("Qwen-Qwen2.5-7B-Instruct", (*_CHATML, "<tool_call>", "</tool_call>"), "<tool_call>", "tools"),
-        ("meta-llama-Llama-3.1-8B-Instruct", _LLAMA, "<|eot_id|>", "chat"),
+        ("meta-llama-Llama-3.1-8B-Instruct", (*_LLAMA, "<|python_tag|>"), "<|eot_id|>", "chat"),
         ("unsloth-gemma-3-270m-it", _GEMMA, "<start_of_turn>", "chat"),
         ("LFM2.5-8B-A1B", (*_CHATML, "<|tool_call_start|>", "<|tool_call_end|>"), "<|tool_call_start|>", "tools"),
         ("deepseek-ai-DeepSeek-V3.1", (*_DEEPSEEK, *_CALLS, *_OUTPUTS), "<｜tool▁calls▁begin｜>", "tools"),
@@ -175,6 +176,44 @@ def test_a_parser_of_calls_that_wants_a_token_is_told_where_it_is_missing(tmp_pa
     assert (found.engines, found.needs) == (("vllm",), ("tools",))
     assert "'<|python_tag|>'" in found.message
     assert not _told(_folder(tmp_path, source, 4, (*_LLAMA, "<|python_tag|>")), "TL602", _HERE)
+
+
+def _launched(model: Model) -> str:
+    told = vet(model, Options(engines=("vllm",), vetting=True, jobs=1), Beside(upstream="none"))
+    return "\n".join((told.launches["vllm"].line, *told.launches["vllm"].remarks)) if told.launches else ""
+
+
+@pytest.mark.parametrize("kind", ["folder", "gguf"])
+def test_a_parser_without_its_tokens_is_not_launched_with(tmp_path: Path, kind: str) -> None:
+    source = _real("meta-llama-Llama-3.1-8B-Instruct")
+
+    def model(*more: str) -> Model:
+        tokens = (*_LLAMA, *more)
+        if kind == "folder":
+            return _folder(tmp_path, source, 4, tokens, eos_token="<|eot_id|>")  # noqa: S106 (a token of text)
+        made = _gguf(tmp_path, source, dict.fromkeys(tokens, _CONTROL), eos_token_id=4)
+        return replace(made, weightless=False)
+
+    lacks = vet(model(), Options(engines=("vllm",), vetting=True, jobs=1, needs=("chat",)), Beside(upstream="none"))
+    (found,) = (one for one in lacks.report.findings if one.rule == "TL602")
+    assert "does not start" in found.message
+    launch = lacks.launches["vllm"]
+    assert "--tool-call-parser" not in launch.line
+    assert "--enable-auto-tool-choice" not in launch.line
+    assert any("<|python_tag|>" in remark for remark in launch.remarks)
+    assert "--tool-call-parser llama3_json" in _launched(model("<|python_tag|>"))
+
+
+def test_a_parser_of_thoughts_that_wants_tokens_is_told_where_they_are_missing(tmp_path: Path) -> None:
+    source = _real("MiniMaxAI-MiniMax-M3-MXFP8")
+    ends = ("]~b]", "[e~[", "]!d~[", "]<]minimax[>[")
+    found = [
+        one for one in _told(_folder(tmp_path, source, 1, ends), "TL602", ("vllm",)) if one.needs == ("reasoning",)
+    ]
+    assert ["'<mm:think>'" in one.message for one in found] == [True]
+    marked = _folder(tmp_path, source, 1, (*ends, "<mm:think>", "</mm:think>"))
+    assert not [one for one in _told(marked, "TL602", ("vllm",)) if one.needs == ("reasoning",)]
+    assert "--reasoning-parser minimax_m3" in _launched(marked)
 
 
 @pytest.mark.parametrize(("more", "engines"), [((), set()), (("[ARGS]",), {"vllm"})], ids=["v3", "v11"])
@@ -308,30 +347,54 @@ def test_the_end_of_an_answer_is_held_against_what_each_engine_stops_at(
     assert all("<|im_end|>" in one.message and one.severity == "error" for one in found)
 
 
+_LLAMAS, _BY_EOS = {"llama.cpp", "llama-cpp-python"}, {"transformers", "sglang"}
+
+
 @pytest.mark.parametrize(
-    ("closes", "keys", "stops"),
+    ("closes", "keys", "stuck"),
     [
-        ("<|im_end|>", {"eos_token_id": 0}, True),
-        ("<|stop|>", {"eos_token_id": 0}, False),
-        ("<|stop|>", {"eos_token_id": 0, "eot_token_id": 3}, True),
-        ("<|stop|>", {"eos_token_id": 3}, True),
-        ("<|stop|>", {}, False),
-        ("{{ eos_token }}", {"eos_token_id": 3}, True),
-        ("[e~[", {"eos_token_id": 0}, True),
-        ("[stop]", {"eos_token_id": 0}, False),
-        ("[stop]\n<|im_end|>", {"eos_token_id": 0}, True),  # Command R7B: the end of the answer, then that of the turn
-        ("[stop]<|stop|>", {"eos_token_id": 0}, False),
-        ("<role>", {"eos_token_id": 0}, True),  # no token: another rule's
-        ("\n\n", {"eos_token_id": 0}, True),
+        ("<|im_end|>", {"eos_token_id": 0}, _BY_EOS),  # llama.cpp knows it by its text
+        ("<|im_end|>", {"eos_token_id": 2}, set()),
+        ("<|stop|>", {"eos_token_id": 0}, _LLAMAS | _BY_EOS),
+        ("<|stop|>", {"eos_token_id": 0, "eot_token_id": 3}, _BY_EOS),
+        ("<|stop|>", {"eos_token_id": 3}, set()),
+        ("<|stop|>", {}, _LLAMAS),
+        ("<|eom_id|>", {"eos_token_id": 0}, {"transformers"}),
+        ("{{ eos_token }}", {"eos_token_id": 3}, set()),
+        ("[e~[", {"eos_token_id": 0}, _BY_EOS),
+        ("[stop]", {"eos_token_id": 0}, _LLAMAS | _BY_EOS),
+        ("[stop]\n<|im_end|>", {"eos_token_id": 0}, _BY_EOS),  # Command R7B: the end of the answer, then of the turn
+        ("[stop]<|stop|>", {"eos_token_id": 0}, _LLAMAS | _BY_EOS),
+        ("<role>", {"eos_token_id": 0}, set()),  # no token: another rule's
+        ("\n\n", {"eos_token_id": 0}, set()),
     ],
 )
-def test_the_end_of_an_answer_of_a_gguf_is_held_against_what_llama_cpp_stops_at(
-    tmp_path: Path, closes: str, keys: dict[str, int], stops: bool
+def test_the_end_of_an_answer_of_a_gguf_is_held_against_what_each_engine_takes_from_the_file(
+    tmp_path: Path, closes: str, keys: dict[str, int], stuck: set[str]
 ) -> None:
-    texts = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|stop|>", "[e~[", "[stop]")
+    texts = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|stop|>", "[e~[", "[stop]", "<|eom_id|>")
     model = _gguf(tmp_path, _turns("<|im_start|>ROLE\n", closes), dict.fromkeys(texts, _CONTROL), **keys)
-    found = _told(model, "TL606", _HERE)
-    assert [(one.severity, set(one.engines)) for one in found] == ([] if stops else [("error", set(_HERE))])
+    found = _told(model, "TL606", (*_HERE, "llama-cpp-python"))
+    assert {one.severity for one in found} == ({"error"} if stuck else set())
+    assert {name for one in found for name in one.engines} == stuck
+
+
+def test_what_a_gguf_does_not_tell_an_engine_is_unknown_and_not_said_to_work(tmp_path: Path) -> None:
+    tokens = {"<|endoftext|>": _CONTROL, "<|im_start|>": _CONTROL, "<|im_end|>": _CONTROL, "x": _NORMAL}
+    typed = {**tokens, "<|im_start|>": _NORMAL}
+    options = Options(engines=_HERE, select=("TL603", "TL606", "TL203"), vetting=True, jobs=1)
+
+    def words(tokens: dict[str, int], eos: int) -> dict[str, str]:
+        told = vet(_gguf(tmp_path, _PLAIN, tokens, eos_token_id=eos), options, Beside(upstream="none"))
+        return {one.engine: one.verdict for one in told.verdicts if one.need == "chat"}
+
+    assert set(words(tokens, 2).values()) == {"works"}
+    by_eos = {"transformers": "broken", "llama.cpp": "works", "vllm": "unknown", "sglang": "broken"}
+    assert words(tokens, 0) == by_eos
+    assert words(typed, 2) == {"transformers": "unknown", "llama.cpp": "degraded", "vllm": "works", "sglang": "unknown"}
+    # files beside it count before the GGUF, and are not read
+    (tmp_path / "generation_config.json").write_text('{"eos_token_id": [0, 2]}')
+    assert words(tokens, 0) == {**by_eos, "transformers": "unknown", "sglang": "unknown"}
 
 
 @pytest.mark.parametrize(

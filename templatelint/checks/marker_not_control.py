@@ -8,6 +8,7 @@ from templatelint import call_syntax
 from templatelint.checks import _tokens
 from templatelint.engines import tokenizing
 from templatelint.model import Fault
+from templatelint.view import NoText
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +17,19 @@ if TYPE_CHECKING:
 
 CASES = (*_tokens.CHAT, *call_syntax.FIRST)
 CALL_CASES = call_syntax.CASES
+
+
+def unsettled(view: View) -> str:
+    """Why nobody knows whether the engine finds the markers of the GGUF in a prompt."""
+    tokens = view.model.tokenizer.vocabulary
+    if tokens is None:
+        return ""
+    try:
+        written = [marker for marker in _tokens.around_turns(view) if _tokens.is_marker(marker)]
+    except NoText:
+        return ""
+    found = filter(None, map(tokens.token, written))
+    return next(filter(None, (tokenizing.unfound(view.engine, view.model.tokenizer, token) for token in found)), "")
 
 
 def check(view: View) -> Iterator[Fault]:

@@ -6,17 +6,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from templatelint import call_syntax
-from templatelint.checks import _tokens
-from templatelint.engines import tokenizing
+from templatelint.checks import _reasoning, _tokens
 from templatelint.model import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from templatelint.dialects.serving.parsers import ReasoningParser, ToolParser
     from templatelint.model import Impact, Vocabulary
     from templatelint.view import View
 
-CASES = (*_tokens.CHAT, *call_syntax.FIRST)
+CASES = (*_tokens.CHAT, *call_syntax.FIRST, *_reasoning.SHOWING)
 CALL_CASES = call_syntax.CASES
 # engines that are launched with the name of a parser
 _LAUNCHED = frozenset({"vllm", "sglang"})
@@ -51,6 +51,7 @@ def check(view: View) -> Iterator[Fault]:
             yield _fault(view, tokens, plain, (what, need, "degrades" if odd else "informs"))
     if not told:
         yield from _no_parser(view, tokens)
+    yield from _no_reasoning_parser(view, tokens)
 
 
 def _mixed(view: View, tokens: Vocabulary, shown: Iterable[str]) -> bool:
@@ -60,31 +61,55 @@ def _mixed(view: View, tokens: Vocabulary, shown: Iterable[str]) -> bool:
 
 
 def _no_parser(view: View, tokens: Vocabulary) -> Iterator[Fault]:
-    """The parser of calls that the engine is launched with wants tokens, without which the server does not start.
-
-    A GGUF says nothing about the tokenizer that these engines read.
-    """
+    """The parser of calls that the engine is launched with wants tokens, without which the server does not start."""
     dialect = call_syntax.of(view).dialect
-    if dialect is None or view.engine not in _LAUNCHED or tokenizing.of_gguf(view.model.tokenizer):
+    if dialect is None or view.engine not in _LAUNCHED:
         return
     from templatelint.dialects.serving import parsers
 
     known = parsers.load(view.engine)
     fitting = [known.tool[name] for name in parsers.for_dialect(view.engine, dialect) if name in known.tool]
     asked = [parser for parser in fitting if parser.name == view.parser] if view.parser else fitting
+    case_id = call_syntax.of(view).case
+    yield from _not_started(known.title, asked, tokens, ("calls", "tools", case_id, f"no parser {view.engine}"))
+
+
+def _no_reasoning_parser(view: View, tokens: Vocabulary) -> Iterator[Fault]:
+    """The same of the parser of thoughts: `BaseThinkingReasoningParser.__init__` in `reasoning/basic_parsers.py`."""
+    if view.engine not in _LAUNCHED or not _reasoning.concerned(view.template.source):
+        return
+    marks = _reasoning.marks(view)
+    if marks is None:
+        return
+    from templatelint.dialects.serving import parsers
+
+    known = parsers.load(view.engine)
+    names = parsers.for_reasoning(view.engine, marks, dialect=call_syntax.of(view).dialect)
+    fitting = [known.reasoning[name] for name in names]
+    about = ("thoughts", "reasoning", _reasoning.HISTORY, f"no reasoning parser {view.engine}")
+    yield from _not_started(known.title, fitting, tokens, about)
+
+
+def _not_started(
+    title: str,
+    asked: Iterable[ToolParser | ReasoningParser],
+    tokens: Vocabulary,
+    about: tuple[str, str, str, str],
+) -> Iterator[Fault]:
+    what, need, case_id, cause = about
     missing = {
         parser.name: [marker for marker in parser.vocabulary if tokens.token(marker) is None] for parser in asked
     }
     if missing and all(missing.values()):
         name, markers = next(iter(missing.items()))
         yield Fault(
-            message=f"{known.title} does not start with the parser {name}, which reads the calls of this template: "
+            message=f"{title} does not start with the parser {name}, which reads the {what} of this template: "
             f"the vocabulary has no {_tokens.listed(markers)}",
-            help="take the tokenizer of the model that the parser is made for, or read calls in the client "
+            help="take the tokenizer of the model that the parser is made for, or read replies in the client "
             "(`templatelint parse`)",
-            cases=(call_syntax.of(view).case,),
-            cause=f"no parser {view.engine}",
-            need="tools",
+            cases=(case_id,),
+            cause=cause,
+            need=need,
         )
 
 

@@ -38,14 +38,41 @@ def check(view: View) -> Iterator[Fault]:
             token = tokens.token(end)
             ends = [] if token is None else [token]
             yield from _judged(view, tokens, ends, syntax.case, "a turn that calls a tool", "tools")
+    written, header = _answer_ends(view, tokens)
+    if written:
+        yield from _judged(view, tokens, written, "chat-turns", "an answer", "chat")
+    elif not _opener_ends(view, tokens, header):
+        raise NoText("chat-turns", "no token stands where an answer ends: what a model writes there is not shown")
+
+
+def unsettled(view: View) -> str:
+    """Why nobody knows whether answers end on the engine, of a GGUF that others than llama.cpp are given."""
+    tokens = view.model.tokenizer.vocabulary
+    if tokens is None or not tokenizing.of_gguf(view.model.tokenizer):
+        return ""
+    try:
+        written, _ = _answer_ends(view, tokens)
+    except NoText:
+        return ""
+    known = _known(view, tokens, written)
+    if not written or True in known or None not in known or view.engine not in tokenizing.STOPPING:
+        return ""
+    return f"{written[0].text!r} ends answers, and the GGUF does not tell whether {view.engine} stops at it"
+
+
+def _answer_ends(view: View, tokens: Vocabulary) -> tuple[list[Token], str]:
+    """The tokens that stand where an answer ends, and what opens the user's turn."""
     anatomy = turns(view.prompt("chat-turns"), view.case("chat-turns"))
     if anatomy is None:
         raise NoText("chat-turns", "the prompt does not show what stands where an answer ends")
-    written = list(_terminators(anatomy.assistant_to_user.lstrip(), tokens))
-    if written:
-        yield from _judged(view, tokens, written, "chat-turns", "an answer", "chat")
-    elif not _opener_ends(view, tokens, anatomy.user_header):
-        raise NoText("chat-turns", "no token stands where an answer ends: what a model writes there is not shown")
+    return list(_terminators(anatomy.assistant_to_user.lstrip(), tokens)), anatomy.user_header
+
+
+def _known(view: View, tokens: Vocabulary, written: Sequence[Token]) -> list[bool | None]:
+    """Whether each of the tokens ends generation, and those with which a model ends its last answer in their place."""
+    others = _LAST_ENDS.get(written[0].text, ()) if written else ()
+    meant = (*written, *filter(None, map(tokens.token, others)))
+    return [tokenizing.ends(view.engine, view.model.tokenizer, tokens, one) for one in meant]
 
 
 def _opener_ends(view: View, tokens: Vocabulary, header: str) -> bool:
@@ -79,24 +106,35 @@ def _judged(  # noqa: PLR0913, PLR0917 (one thing, said of two places)
     if not written:
         return
     token = written[0]
-    meant = (*written, *filter(None, map(tokens.token, _LAST_ENDS.get(token.text, ()))))
-    known = [tokenizing.ends(view.engine, view.model.tokenizer, tokens, one) for one in meant]
-    if None in known:
+    known = _known(view, tokens, written)
+    if None in known and True not in known:
         raise NoText(case_id, "the model's files do not say what ends generation")
     if not any(known):
-        named = view.model.tokenizer.stop_tokens
+        named = _named(view)
         where = f"generation ends at {_tokens.listed(named)}" if named else "the files name no token that does"
         yield Fault(
             message=f"{token.text!r} (id {token.id:,}) stands where {what} ends, and does not end generation: {where}",
             help=_help(view, token),
             cases=view.ids(case_id),
-            cause=f"no stop {need} {token.text}",
+            cause=f"no stop {need} {token.text}{' of EOS' if _reads_eos(view) else ''}",
             span=view.mention(token.text, "eos_token", "messages"),
             need=need,
         )
 
 
+def _reads_eos(view: View) -> bool:
+    """Whether EOS is all that the engine takes from the file."""
+    return tokenizing.of_gguf(view.model.tokenizer) and view.engine not in tokenizing.LLAMA
+
+
+def _named(view: View) -> Sequence[str]:
+    tokenizer = view.model.tokenizer
+    return [tokenizer.special_tokens["eos_token"]] if _reads_eos(view) else tokenizer.stop_tokens
+
+
 def _help(view: View, token: Token) -> str:
+    if _reads_eos(view):
+        return f"set tokenizer.ggml.eos_token_id to {token.id}: {view.engine} takes no other end from a GGUF"
     if tokenizing.of_gguf(view.model.tokenizer):
         return (
             f"set tokenizer.ggml.eot_token_id (or eos_token_id) to {token.id}, or end turns with the file's own token"

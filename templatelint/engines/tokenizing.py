@@ -9,6 +9,11 @@ SGLang: `_apply_jinja_template` in `entrypoints/openai/serving_chat.py`; `_get_h
 `configs/model_config.py`, `_check_token_based_finish` in `managers/schedule_batch.py`, and
 `_ADDITIONAL_STOP_TOKEN_TEXTS` in `utils/hf_transformers/common.py`. llama-cpp-python: `Jinja2ChatFormatter` says that
 special tokens are there, `Llama.generate` ends at `llama_vocab_is_eog`. transformers.js: `apply_chat_template`.
+
+Of a GGUF, transformers takes `eos_token_id` alone (`GGUF_CONFIG_MAPPING["tokenizer"]` in `integrations/ggml.py`; for
+Gemma 4 `load_gguf_checkpoint` has three of its own), and SGLang loads it so (`get_config` in `config.py`,
+`get_generation_config` in `common.py` of `utils/hf_transformers`), with EOT for one architecture that it reads itself
+(`build_gguf_generation_config` in `gguf_native.py`); JSON files beside the GGUF count before it. vLLM loads none.
 """
 
 from __future__ import annotations
@@ -25,13 +30,17 @@ if TYPE_CHECKING:
 LLAMA = frozenset({"llama.cpp", "ollama", "llama-cpp-python"})
 _LLAMA_SERVER = LLAMA - {"llama-cpp-python"}
 _AS_RENDERED = frozenset({"transformers", "vllm", "sglang", "llama-cpp-python", "transformers.js"})
-_STOPPING = frozenset({"transformers", "vllm", "sglang"})
+STOPPING = frozenset({"transformers", "vllm", "sglang"})
 
 _FOUND: frozenset[TokenType] = frozenset({"control", "user-defined", "unknown"})
 # what llama.cpp makes user-defined whatever the file says, for gpt-oss
 _RETYPED = frozenset({"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"})
 # tokens beside which </s> is plain text to it
 _NO_END = {"</s>": ("<|tool_response>", "<|plamo:eos|>")}
+# architectures of GGUFs for which transformers or SGLang have ends that are not the file's EOS
+_OWN_ENDS = frozenset({"gemma4", "muse-glimmer"})
+ARCHITECTURE = "general.architecture"
+SIDECARS = "sidecars"  # the fact that JSON files which say what ends generation stand beside a GGUF
 _SGLANG_ENDS = frozenset({"<|eom_id|>", "<|content_model_end_sampling|>", "<|ifm|im_end|>"})
 
 
@@ -61,18 +70,14 @@ def finds(engine: str, token: Token) -> bool | None:
 
 
 def ends(engine: str, tokenizer: Tokenizer, vocabulary: Vocabulary, token: Token) -> bool | None:
-    """Whether an answer ends where a model writes that token; None where the files do not tell.
-
-    A GGUF names no more ends to other engines than to llama.cpp, which finds some by their text: what does not end an
-    answer there, does not elsewhere.
-    """
+    """Whether an answer ends where a model writes that token; None where the files do not tell."""
     name = _family(engine)
     if name in LLAMA:
         return _ends_llama(tokenizer, vocabulary, token)
-    if name not in _STOPPING:
+    if name not in STOPPING:
         return None
     if of_gguf(tokenizer):
-        return token.text in _SGLANG_ENDS or _ends_llama(tokenizer, vocabulary, token)
+        return _ends_by_gguf(name, tokenizer, token)
     if name != "transformers" and token.text == tokenizer.special_tokens.get("eos_token"):
         return True
     named = _ids(tokenizer.generation_config.get("eos_token_id"))
@@ -84,6 +89,15 @@ def ends(engine: str, tokenizer: Tokenizer, vocabulary: Vocabulary, token: Token
     # without a generation config, one is made of the model's
     known = named or configured
     return token.id in known or (name == "sglang" and token.text in _SGLANG_ENDS)
+
+
+def _ends_by_gguf(name: str, tokenizer: Tokenizer, token: Token) -> bool | None:
+    eos = tokenizer.special_tokens.get("eos_token")
+    if token.text == eos or (name == "sglang" and token.text in _SGLANG_ENDS):
+        return True
+    architecture = tokenizer.facts.get(ARCHITECTURE)
+    known = eos and name != "vllm" and architecture not in _OWN_ENDS and not tokenizer.facts.get(SIDECARS)
+    return False if known else None
 
 
 def _ends_llama(tokenizer: Tokenizer, vocabulary: Vocabulary, token: Token) -> bool:
@@ -99,6 +113,17 @@ def _ends_llama(tokenizer: Tokenizer, vocabulary: Vocabulary, token: Token) -> b
 def of_gguf(tokenizer: Tokenizer) -> bool:
     """Whether it was read from a GGUF."""
     return "vocabulary" in tokenizer.facts
+
+
+def unfound(engine: str, tokenizer: Tokenizer, token: Token) -> str:
+    """Why nobody knows whether the engine finds that token of a GGUF in a prompt; empty where that is known.
+
+    transformers makes a tokenizer of a GGUF by rules of each architecture, and SGLang has it do so; what becomes of
+    the tokens that the file takes for text is not established.
+    """
+    if _family(engine) not in {"transformers", "sglang"} or not of_gguf(tokenizer) or token.type in _FOUND:
+        return ""
+    return f"{token.text!r} has the type {token.type} in the GGUF, of which it is not known what {engine} makes"
 
 
 def _family(engine: str) -> str:

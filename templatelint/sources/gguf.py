@@ -64,6 +64,8 @@ _NO_CHAT = frozenset(
     }
 )
 
+# Files beside a GGUF that say what ends generation, for engines which read them first.
+_SIDECARS = frozenset({"config.json", "generation_config.json"})
 _POOLINGS = range(1, 5)  # mean, cls, last, rank; 0 is none
 
 
@@ -110,9 +112,15 @@ def _vetted(model: Model, header: Header, source: ByteSource, path: str, beside:
     from templatelint.sources import gguf_structure, gguf_vocabulary
 
     found = gguf_structure.examine(source, path, header, beside)
-    tokenizer = replace(model.tokenizer, vocabulary=gguf_vocabulary.read(source, header))
+    names = _beside(path) if beside is None else beside
+    facts = {**model.tokenizer.facts, "sidecars": sorted(_SIDECARS.intersection(names))}
+    tokenizer = replace(model.tokenizer, facts=facts, vocabulary=gguf_vocabulary.read(source, header))
     notes = (*model.notes, *found.notes)
     return replace(model, tokenizer=tokenizer, damage=found.damage, notes=notes, weightless=found.weightless)
+
+
+def _beside(path: str) -> list[str]:
+    return [name for name in _SIDECARS if Path(path).with_name(name).is_file()]
 
 
 def from_header(header: Header, path: str, ref: str) -> Model:
@@ -158,6 +166,8 @@ def _tokenizer(header: Header) -> Tokenizer:
     values = header.values
     facts = {key: value for key, value in values.items() if key.startswith(_GGML)}
     facts |= {token: texts[token] for token in _UNNAMED if token in texts}
+    if _ARCHITECTURE in values:
+        facts[_ARCHITECTURE] = values[_ARCHITECTURE]
     if header.vocabulary is not None:
         facts["vocabulary"] = header.vocabulary
     taken = header.default_texts

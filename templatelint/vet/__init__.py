@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from templatelint import cases, engines, inspection, lint
+from templatelint import cases, checks, engines, inspection, lint
 from templatelint.model import NotRun, RenderError, Report
 from templatelint.vet.launching import Launch, launches
 from templatelint.vet.mending import cures
@@ -97,6 +97,7 @@ def vet(
         views=judged.views,
         rules=lint.selected(replace(options, vetting=True)),
         crashed=[row for row in report.not_run if row.no_answer and row.rule != _ALL],
+        unsettled=_unsettled(judged.views, options),
         bypassing=_bypassing(model, running),
         needs=judged.needs,
         thinks=any(syntax.reasoning is not None for syntax in known.syntax.values()),
@@ -160,6 +161,18 @@ def _made_of(model: Model) -> str:
 
     claim = claimed(model)
     return "" if isinstance(claim, str) or not claim.copy else claim.ref.removeprefix("hf:")
+
+
+def _unsettled(views: Sequence[Mapping[str, View]], options: lint.Options) -> Mapping[str, str]:
+    """The engines of which a rule cannot say what carries all chat there, and why."""
+    rules = [checks.load(card.name) for card in lint.selected(replace(options, vetting=True))]
+    asked = [rule.unsettled for rule in rules if hasattr(rule, "unsettled")]
+    told: dict[str, str] = {}
+    for ask in asked:
+        for engine, view in (pair for one in views for pair in one.items()):
+            if engine not in told and view.load_error is None and (why := ask(view)):
+                told[engine] = why
+    return told
 
 
 def _bypassing(model: Model, running: Sequence[Engine]) -> Mapping[str, RenderError]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from templatelint import cards, checks
@@ -67,6 +67,7 @@ class Ground:
         bypassing: engines that serve the model without its template, and why.
         needs: those that are on.
         thinks: the model has a syntax of thoughts.
+        unsettled: engines on which what carries all chat is not known, and why.
     """
 
     engines: Sequence[str]
@@ -78,6 +79,7 @@ class Ground:
     needs: AbstractSet[str]
     thinks: bool
     accepted: Sequence[Finding] = ()
+    unsettled: Mapping[str, str] = field(default_factory=dict)
 
 
 def verdicts(ground: Ground) -> tuple[Verdict, ...]:
@@ -141,7 +143,7 @@ def _unknown(ground: Ground, engine: str, need: str) -> str:
         return "nothing in the template tells thoughts from answers: it may be no reasoning model's"
     if need == "training" and engine.partition("@")[0] != _TRAINS:
         return f"masks are made with {_TRAINS}: nobody trains here"
-    return _crashed(ground, engine, need) or _unjudged(ground, engine, need)
+    return ground.unsettled.get(engine) or _crashed(ground, engine, need) or _unjudged(ground, engine, need)
 
 
 def _crashed(ground: Ground, engine: str, need: str) -> str:

@@ -11,7 +11,7 @@ from templatelint.dialects.serving.replies import contents
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from templatelint.dialects.serving.parsers import Marks, Parsers
+    from templatelint.dialects.serving.parsers import Marks, Parsers, ReasoningParser, ToolParser
     from templatelint.dialects.serving.replies import Replying
 
 
@@ -22,7 +22,8 @@ class Flags:
     Attributes:
         arguments: the flags and their values, as a shell's words.
         said: what the engine does without flags, or that no parser exists, in clauses.
-        lost: what the parser of calls does not get back of the template's own calls, in clauses.
+        lost: what the parser of calls does not get back of the template's own calls, and which parsers the engine does
+            not start with for want of tokens, in clauses.
         remarks: what the parsers need, and what else there is to know of them, in clauses.
     """
 
@@ -49,6 +50,7 @@ class Known:
         unread: what becomes of the calls as it writes them, on an engine that chooses by the template, in a clause;
             empty where they come back.
         replying: how the model replies where a request says nothing of thinking; None where that is not known.
+        has: whether a text is a token of the vocabulary; None where that is not known.
     """
 
     calls: str = ""
@@ -56,6 +58,11 @@ class Known:
     switch: str | None = None
     unread: str = ""
     replying: Replying | None = None
+    has: Callable[[str], bool] | None = None
+
+    def lacks(self, parser: ToolParser | ReasoningParser) -> tuple[str, ...]:
+        """The tokens without which the engine does not start with the parser, that the vocabulary is known to lack."""
+        return () if self.has is None else tuple(token for token in parser.vocabulary if not self.has(token))
 
 
 _NOTHING = Known()
@@ -105,8 +112,9 @@ class _Replies:
 
 def _by_name(engine: str, replies: _Replies) -> Flags:
     parsers = load(engine)
-    calls = for_dialect(engine, replies.dialect, replies.known.calls) if replies.dialect else ()
-    thought_parser = next(iter(_reasoning_parsers(engine, replies)), None)
+    calls = [name for name in _tool_parsers(engine, replies) if not replies.known.lacks(parsers.tool[name])]
+    thoughts = _reasoning_parsers(engine, replies)
+    thought_parser = next((name for name in thoughts if not replies.known.lacks(parsers.reasoning[name])), None)
     partner = parsers.reasoning[thought_parser].partner if thought_parser else ""
     call_parser = partner if partner in calls else next(iter(calls), None)
     arguments: list[str] = []
@@ -119,9 +127,13 @@ def _by_name(engine: str, replies: _Replies) -> Flags:
         engine,
         tuple(arguments),
         tuple(_missing(parsers, replies, call_parser, thought_parser)),
-        tuple(_lost(parsers, replies, call_parser)),
+        (*_lost(parsers, replies, call_parser), *_unstarted(parsers, replies, call_parser, thought_parser)),
         tuple(_remarks(parsers, replies, call_parser, thought_parser)),
     )
+
+
+def _tool_parsers(engine: str, replies: _Replies) -> tuple[str, ...]:
+    return for_dialect(engine, replies.dialect, replies.known.calls) if replies.dialect else ()
 
 
 def _reasoning_parsers(engine: str, replies: _Replies) -> tuple[str, ...]:
@@ -133,9 +145,9 @@ def _reasoning_parsers(engine: str, replies: _Replies) -> tuple[str, ...]:
 
 
 def _missing(parsers: Parsers, replies: _Replies, call_parser: str | None, thought_parser: str | None) -> Iterator[str]:
-    if replies.dialect and call_parser is None:
+    if replies.dialect and call_parser is None and not _tool_parsers(parsers.engine, replies):
         yield f"no tool-call parser of {parsers.title} {parsers.version} reads {replies.dialect}"
-    if replies.reasoning is not None and thought_parser is None:
+    if replies.reasoning is not None and thought_parser is None and not _reasoning_parsers(parsers.engine, replies):
         marks = f"{replies.reasoning.start.strip()} … {replies.reasoning.end.strip()}"
         known = for_reasoning(parsers.engine, replies.reasoning, dialect=replies.dialect)
         beside = " and leaves answers without thoughts in the content" if known else ""
@@ -146,6 +158,20 @@ def _lost(parsers: Parsers, replies: _Replies, call_parser: str | None) -> Itera
     if call_parser is not None:
         lost = parsers.tool[call_parser].lost(replies.known.calls)
         yield from (f"{call_parser} does not read the calls that the template writes: {note}" for note in lost)
+
+
+def _unstarted(
+    parsers: Parsers, replies: _Replies, call_parser: str | None, thought_parser: str | None
+) -> Iterator[str]:
+    """The parsers that would read, were it not for the vocabulary."""
+    calls = [] if call_parser else [parsers.tool[name] for name in _tool_parsers(parsers.engine, replies)]
+    thoughts = (
+        [] if thought_parser else [parsers.reasoning[name] for name in _reasoning_parsers(parsers.engine, replies)]
+    )
+    found: tuple[ToolParser | ReasoningParser, ...] = (*calls[:1], *thoughts[:1])
+    for parser in found:
+        tokens = " ".join(replies.known.lacks(parser))
+        yield f"{parsers.title} does not start with {parser.name}: the vocabulary has no {tokens}"
 
 
 def _remarks(parsers: Parsers, replies: _Replies, call_parser: str | None, thought_parser: str | None) -> Iterator[str]:
