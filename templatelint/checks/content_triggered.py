@@ -21,12 +21,22 @@ _WHEN = {
     "marker": "where a message says {}",
     "length": "where a message is longer or shorter than {} characters",
     "clock": "depending on how the date compares with {}",
+    "argument": "where a call's arguments are {}",
+    "described": "where a tool's description says {}",
+    "name": "where a speaker's name is {}",
+    "form": "where the letters of a message are {}",
+    "random": "depending on chance",
 }
 _ASKS = {
     "words": "asks for {}",
     "marker": "asks for {}",
     "length": "compares a length with {}",
     "clock": "compares the date with {}",
+    "argument": "asks for {}",
+    "described": "asks for {}",
+    "name": "asks for {}",
+    "form": "asks for {}",
+    "random": "draws a lot",
 }
 _SHOWN = 6
 

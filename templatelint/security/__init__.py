@@ -17,6 +17,10 @@ def read(source: str) -> Findings:
     Raises:
         TemplateSyntax: it is none.
     """
+    from templatelint.security.conditions import conditions
     from templatelint.security.interpreter import Interpreter
 
-    return Interpreter(parse(source)).read()
+    syntax = parse(source)
+    found = Interpreter(syntax).read()
+    found.conditions(conditions(syntax))
+    return found

@@ -3,72 +3,30 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from jinja2 import nodes
 
 from templatelint.security.hidden import runs
+from templatelint.security.protocol import PROTOCOL, SHAPES, instructs, prose
 from templatelint.security.values import Str
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from templatelint.security.conditions import Condition
     from templatelint.security.values import Atom, Why
 
 _MOST: Final = 64
 _LONGEST_PATH: Final = 120
 _WORD = re.compile(r"[^\W\d_]")
 # brackets and bars of markers, switches such as /think, names of fields such as tool_calls
-_MARKER = re.compile(r"[<>\[\]{}|=`]|^/\w+$|^\s*[A-Za-z]+(?:_[A-Za-z0-9]+)+\s*$")
+_MARKER = re.compile(r"[<>\[\]{}|=`]|^\s*/\w+\s*$|^\s*[A-Za-z]+(?:_[A-Za-z0-9]+)+\s*$")
 # a length that tells an empty text from another, or a short prefix from a longer one, says nothing of its words
 _SHORT: Final = 16
-# words of the protocols between clients, engines and models: what is told apart by them is the shape of a message
-_PROTOCOL = re.compile(
-    r"think|thought|reason|tool|function|answer|respon|image|video|audio|media|channel|skill|chart|table|box|citation"
-    r"|custom|source|target|text|sys|inst|final|analysis|commentary|plugin|im_|start|end|role|user|assistant|content",
-    re.IGNORECASE,
-)
-# members that parts of a message, and contents that are mappings, are told apart by
-# fmt: off (packed as prose is)
-_SHAPES = frozenset(
-    [
-        "text",
-        "parts",
-        "blocks",
-        "value",
-        "name",
-        "response",
-        "type",
-        "image",
-        "image_url",
-        "images",
-        "video",
-        "videos",
-        "audio",
-        "content",
-        "data",
-        "role",
-        "items",
-        "arguments",
-        "result",
-        "output",
-        "tools",
-        "function",
-        "reasoning",
-        "thinking",
-        "thought",
-        "formatted_tools",
-        "has_thinking",
-        "id",
-        "url",
-    ]
-)
-# fmt: on
-_MARKUP = re.compile(r"<[^<>]{0,80}>|\[[A-Z_/]+\]|https?://\S+")
-_PROSE = re.compile(r"[^\W\d_]{2,}")
-_INSTRUCTION: Final = 4  # words that make one
 _VOCABULARY: Final = 100  # words that are a list of languages or the like
+_YEAR = re.compile(r"\d{4}")
 _ORDER = frozenset(("lt", "lteq", "gt", "gteq"))
 _ASKING = frozenset(("in", "notin", "eq", "ne", "startswith", "endswith"))
 
@@ -97,7 +55,8 @@ class Trigger:
     """Words (or a time) that what is done depends on.
 
     Attributes:
-        kind: `words` of a language, `marker` for other words, `length` or `clock`.
+        kind: `words` of a language, `marker` for other words, `length` or `clock`; `argument` of a call, `described`
+            for what a tool's description says, `name` of a speaker, `form` of letters, `random`.
         words: what a message is compared with.
         node: where.
         says: texts that are written in its branches.
@@ -112,7 +71,7 @@ class Trigger:
     @property
     def instruction(self) -> tuple[str, nodes.Node] | None:
         """The text that instructs and stands next behind this; None where none does."""
-        told = [said for said in self.says if prose(said[0])]
+        told = [said for said in self.says if prose(said[0])] or list(filter(None, [instructs(self.says)]))
         start = _start(self.node)
         return min(told, key=lambda said: (_start(said[1]) < start, abs(_start(said[1]) - start)), default=None)
 
@@ -132,22 +91,33 @@ class Findings:
         self.unread = False  # it was given up before its end
         self.written: list[tuple[str, nodes.Node, tuple[nodes.Node, ...]]] = []
         self.asked: set[str] = set()  # members of what a message says, which may be a mapping
+        self.conditional: list[Trigger] = []
         self._at: dict[int, int] = {}
 
     def judged(self) -> list[Trigger]:
         """The triggers that do not merely tell shapes and protocols apart."""
-        return [trigger for trigger in self.triggers if not self._everyday(trigger)]
+        found = [trigger for trigger in self.triggers if not self._everyday(trigger)]
+        instead = {id(trigger.node) for trigger in self.conditional}  # these know on which side a text stands
+        return [*_together(trigger for trigger in found if id(trigger.node) not in instead), *self.conditional]
+
+    def conditions(self, found: Iterable[Condition]) -> None:
+        """Instructions that the other reading found under conditions."""
+        rows: dict[int, Trigger] = {}
+        for ask, text, at in found:
+            known = rows.setdefault(id(ask.node), Trigger(ask.kind, ask.words, ask.operator, ask.node))
+            known.says.append((text, at))
+        self.conditional = list(rows.values())
 
     def _everyday(self, trigger: Trigger) -> bool:
         if trigger.kind == "marker":
-            return not trigger.instruction or any(map(_PROTOCOL.search, trigger.words))
-        if trigger.kind == "clock":  # names of months and the like are chosen by dates, too
-            return trigger.operator not in _ORDER and not trigger.instruction
-        if len(trigger.words) > _VOCABULARY:
+            return not trigger.instruction or any(map(PROTOCOL.search, trigger.words))
+        if trigger.kind == "clock":  # hours, months and days of a month are told in other words, too
+            dated = trigger.operator in _ORDER and any(map(_YEAR.search, trigger.words))
+            return not dated and not trigger.instruction
+        shapes = trigger.kind == "words" and trigger.operator in ("in", "notin")
+        if shapes and all(word in SHAPES and word in self.asked for word in trigger.words):
             return True
-        if trigger.kind == "words" and trigger.operator in ("in", "notin"):
-            return all(word in _SHAPES and word in self.asked for word in trigger.words)
-        return False
+        return len(trigger.words) > _VOCABULARY
 
     def reach(self, path: str, node: nodes.Node, pieces: tuple[nodes.Node, ...], name: str, root: str) -> None:
         """A step into Python; `root` is the path that it goes on from."""
@@ -173,7 +143,7 @@ class Findings:
         if known is not None:
             return known
         found = _trigger(tag, operator, list(constants), node)
-        if found is None or len(self.triggers) >= _MOST:
+        if found is None or sum(one.kind == found.kind for one in self.triggers) >= _MOST:
             return None
         self.triggers.append(found)
         self._at[id(node)] = len(self.triggers) - 1
@@ -192,9 +162,14 @@ class Findings:
             self.written.append((text.text, node, text.pieces))
 
 
-def prose(text: str) -> bool:
-    """Whether the text, markers aside, is several words."""
-    return len(_PROSE.findall(_MARKUP.sub(" ", text))) >= _INSTRUCTION
+def _together(found: Iterable[Trigger]) -> list[Trigger]:
+    """Those that ask for the same made one: an instruction may be written in pieces."""
+    rows: dict[tuple[str, str, tuple[str, ...]], Trigger] = {}
+    for one in found:
+        known = rows.setdefault((one.kind, one.operator, one.words), one)
+        if known is not one and len(known.says) < _MOST:
+            rows[one.kind, one.operator, one.words] = replace(known, says=[*known.says, *one.says][:_MOST])
+    return list(rows.values())
 
 
 def _trigger(tag: str, operator: str, constants: list[Atom], node: nodes.Node) -> Trigger | None:
