@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from templatelint.engines import Engine
 
+_Applied: TypeAlias = "tuple[list[Fault], list[str], bool]"
 Progress: TypeAlias = "Callable[[int, int], None]"
 
 # Cells that show whether the template has anything to do with tools; they decide whether that need is on.
@@ -275,8 +276,7 @@ def _judge(unit: _Unit, options: Options, further_cases: Sequence[str] = ()) -> 
         parser, asked = parsers.get(engine.name, ""), frozenset(options.needs or ())
         view = View.of(engine, unit.model, unit.template, observed, adapted, parser=parser, asked=asked)
         views[engine.name] = view
-        for card in evaluated if use.matters(view) else ():
-            found, gaps, crashed = _apply(card, view)
+        for card, (found, gaps, crashed) in _applied(evaluated, told, view) if use.matters(view) else ():
             faults += [(card, engine.name, use.placed(card, engine.name, fault)) for fault in found]
             unread = card.id in _READING and view.load_error is not None  # that hostile code was not looked for
             if card.id in told and (view.load_error is None or crashed or unread):
@@ -369,7 +369,21 @@ def _read_back(selected: tuple[Card, ...]) -> frozenset[str]:
     return frozenset(case_id for card in selected for case_id in getattr(checks.load(card.name), "READ_BACK", ()))
 
 
-def _apply(card: Card, view: View) -> tuple[list[Fault], list[str], bool]:
+def _applied(evaluated: Sequence[Card], told: AbstractSet[str], view: View) -> Iterator[tuple[Card, _Applied]]:
+    """What each rule gives; of those that are not told themselves, only those behind which something told may hide."""
+    made: dict[str, _Applied] = {}
+    hidden: set[str] = set()
+    waiting = list(evaluated)
+    while wanted := [card for card in waiting if card.id in told or card.id in hidden]:
+        waiting = [card for card in waiting if card not in wanted]
+        for card in wanted:
+            made[card.id] = _apply(card, view)
+            if made[card.id][0]:
+                hidden.update(card.subsumed_by)
+    yield from ((card, made[card.id]) for card in evaluated if card.id in made)
+
+
+def _apply(card: Card, view: View) -> _Applied:
     """The faults of one rule on one engine, the cells that it could not judge, and whether it crashed."""
     view.missed.clear()
     found: list[Fault] = []
@@ -388,7 +402,7 @@ def _gaps(missed: Iterable[NoText]) -> list[str]:
     for missing in missed:
         if missing.served:
             cells.setdefault(missing.why, {})[missing.case_id] = None
-    return [f"{why} ({', '.join(case_ids)})" for why, case_ids in cells.items()]
+    return [f"{why} ({', '.join(case_ids)})" if any(case_ids) else why for why, case_ids in cells.items()]
 
 
 def _alike(faults: Iterable[Told]) -> Iterable[list[Told]]:

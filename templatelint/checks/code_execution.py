@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from templatelint import security
 from templatelint.model import Fault
+from templatelint.view import NoText
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 CASES: tuple[str, ...] = ()
 _TOLD = 8  # ways in one template: the first tells what it is
 _REFUSES = "is unsafe"  # what jinja2's sandbox says of an attribute
+_UNREAD = "the template takes too much work to be followed: only names that stand in it as they are were looked for"
 _HELP = (
     "do not deploy this template: take the one of the model's maker; llama-cpp-python before 0.2.72 and every tool "
     "that renders with plain jinja2 run it, sandboxed engines refuse to"
@@ -29,7 +31,10 @@ def check(view: View) -> Iterator[Fault]:
     """Each way that the syntax tree holds, whether or not a case gets there."""
     syntax = view.syntax
     refused = tuple(dict.fromkeys(case.id for case, error in view.failures() if _REFUSES in error.message))
-    for reach in list(security.read(syntax.source).reaches.values())[:_TOLD]:
+    read = security.read(syntax.source)
+    if read.unread:
+        view.missed.append(NoText("", _UNREAD))
+    for reach in list(read.reaches.values())[:_TOLD]:
         yield Fault(
             message=_message(reach),
             help=_HELP,
