@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from templatelint.model import Impact, Model, Template
 
 _NAMED = 6  # cases of a difference
+# cases of which a template that was mended makes the same prompts as before
+_PLAIN_CHAT = frozenset({"chat-basic", "chat-system", "chat-turns", "chat-turns-system"})
 _TOOLS = frozenset({"tools"})
 _TOKENS = {"bos_token": "--bos-token", "eos_token": "--eos-token"}
 
@@ -135,6 +137,7 @@ class Deployed:
         parsers: engine and the tool-call parser that it is launched with.
         flags: what gives it the same tokens where it is read alone.
         informs: the two may differ, as a model that was trained further may from the one that it was made of.
+        copy: it is to do what the other does: prompts of plain chat that differ are a loss.
         relaunched: it is launched with the parsers that fit it, rather than with those that fit the model.
     """
 
@@ -145,6 +148,7 @@ class Deployed:
     parsers: tuple[tuple[str, str], ...] = ()
     flags: tuple[str, ...] = ()
     informs: bool = False
+    copy: bool = False
     relaunched: bool = False
 
 
@@ -176,7 +180,7 @@ def drift(deployed: Deployed, known: Sequence[Finding] = ()) -> tuple[tuple[Find
     told = tuple(finding for finding in known if finding.ref == ref)
     flags = (*(("--engine", ",".join(asked)) if asked else ()), *deployed.flags)
     impact: Impact | None = "informs" if deployed.informs else None
-    return tuple(_Told(comparison, template, ref, stance, told, flags, impact).findings()), ()
+    return tuple(_Told(comparison, template, ref, stance, told, flags, impact, copy=deployed.copy).findings()), ()
 
 
 @dataclass(frozen=True)
@@ -187,6 +191,7 @@ class _Told:
         known: what other rules find in it.
         flags: what a command needs to show the same.
         impact: of all that breaks; None for the rule's.
+        copy: see `Deployed`.
     """
 
     comparison: Comparison
@@ -196,6 +201,7 @@ class _Told:
     known: tuple[Finding, ...]
     flags: tuple[str, ...]
     impact: Impact | None = None
+    copy: bool = False
 
     def findings(self) -> Iterator[Finding]:
         """One for each thing that breaks and is not told otherwise, then one for all that differs besides."""
@@ -252,7 +258,8 @@ class _Told:
         if better:
             facts.append(f"better here: {', '.join(better)}")
         cure = f"see whether each difference is meant: {self._command('--prompts')}"
-        return Fault("; ".join(facts), cure, cause="differs", impact="informs")
+        plain = self.copy and not _PLAIN_CHAT.isdisjoint(case_ids)
+        return Fault("; ".join(facts), cure, cause="differs", impact="degrades" if plain else "informs")
 
     def _command(self, *more: str) -> str:
         from shlex import join

@@ -300,3 +300,21 @@ def test_behind_a_proxy_names_are_not_looked_up_here(hub: HubServer, monkeypatch
     assert unreachable()
     monkeypatch.setenv("HTTPS_PROXY", hub.endpoint)
     assert not unreachable()
+
+
+@pytest.mark.parametrize(
+    ("source", "base", "severity"),
+    [
+        (REWORDED, TURNS, None),
+        (TURNS, TURNS.replace("}}<|im_end|>", "}} <|im_end|>"), "warning"),
+        # plain chat is as it was, and what differs is better
+        (TOOLS, TURNS, "note"),
+    ],
+    ids=["equal", "other prompts", "better"],
+)
+def test_prompts_of_plain_chat_that_a_copy_writes_otherwise_are_a_loss(
+    tmp_path: Path, source: str, base: str, severity: str | None
+) -> None:
+    found, gaps = provenance.upstream(_model(source), _base(tmp_path, base), Reach(offline=True), OPTIONS)
+    assert not gaps
+    assert [one.severity for one in found] == ([severity] if severity else [])

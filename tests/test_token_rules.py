@@ -391,7 +391,7 @@ def test_what_a_gguf_does_not_tell_an_engine_is_unknown_and_not_said_to_work(tmp
     assert set(words(tokens, 2).values()) == {"works"}
     by_eos = {"transformers": "broken", "llama.cpp": "works", "vllm": "unknown", "sglang": "broken"}
     assert words(tokens, 0) == by_eos
-    assert words(typed, 2) == {"transformers": "unknown", "llama.cpp": "degraded", "vllm": "works", "sglang": "unknown"}
+    assert words(typed, 2) == {"transformers": "unknown", "llama.cpp": "broken", "vllm": "works", "sglang": "unknown"}
     # files beside it count before the GGUF, and are not read
     (tmp_path / "generation_config.json").write_text('{"eos_token_id": [0, 2]}')
     assert words(tokens, 0) == {**by_eos, "transformers": "unknown", "sglang": "unknown"}

@@ -54,6 +54,8 @@ def check(view: View) -> Iterator[Fault]:
         }
         if lost:
             kinds = dict.fromkeys(token.type for token, _ in lost.values())
+            # with a token for it in the vocabulary, a model was trained on that, and every prompt lacks it
+            certain = need == "chat" and any(map(_tokens.has_to_be_token, lost))
             verb = "is a token" if len(lost) == 1 else "are tokens"
             yield Fault(
                 message=f"{_tokens.listed(lost)}, which the template writes around {what}, {verb} of the type "
@@ -63,5 +65,6 @@ def check(view: View) -> Iterator[Fault]:
                 cases=tuple(dict.fromkeys(case_id for _, case_id in lost.values())),
                 cause=f"type {need}",
                 span=view.mention(*lost),
+                impact="breaks" if certain else "degrades",
                 need=need,
             )

@@ -94,7 +94,14 @@ def _held_against(
     there = replace(own, ref=base.ref, templates=base.templates, picked=model.picked or base.picked)
     return overrides.drift(
         overrides.Deployed(
-            own, there, options.engines, options.needs, options.parsers, informs=not claim.copy, relaunched=True
+            own,
+            there,
+            options.engines,
+            options.needs,
+            options.parsers,
+            informs=not claim.copy,
+            copy=claim.copy,
+            relaunched=True,
         ),
         known,
     )

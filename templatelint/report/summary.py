@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from templatelint.report import Remark, Setting
 
 _NAMED = 12
+_DRIFT = "TL701"
 EVERY = "*"  # a rule or reference that stands for all of them: an engine was not run at all
 _CASES = re.compile(r"(?P<why>.*) \((?P<cases>[\w.+-]+(?:, [\w.+-]+)*)\)", re.DOTALL)
 SEVERITY_STYLES: dict[Severity, Style] = {"error": "red", "warning": "yellow", "note": "blue"}
@@ -95,6 +96,7 @@ def _verdict(report: Report, setting: Setting) -> str:
     if any(setting.fails(severity) and report.count(severity) for severity in SEVERITIES):
         return f"nothing shown of {scope}" + hint
     partial = setting.unreadable or any(row.ref != EVERY for row in report.not_run)
+    partial = partial or any(found.rule == _DRIFT for found in report.findings)  # that two differ is no check passed
     verdict = f"no findings in {scope}" if partial else f"all checks passed: {scope}"
     return setting.paint(verdict, "green") + hint
 
