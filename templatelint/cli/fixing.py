@@ -183,7 +183,7 @@ def _told(model: Model, outcome: Outcome) -> Iterator[str]:
 
 def _summed(outcomes: Sequence[Outcome], wanted: Wanted, *, shows: bool) -> Iterator[str]:
     """How much was fixed in all; and what was not, and why."""
-    from templatelint.fix import ACCEPTS
+    from templatelint.fix import ACCEPTS, UNTRIED
 
     count = sum(len(outcome.fixed) for outcome in outcomes)
     if count:
@@ -196,9 +196,13 @@ def _summed(outcomes: Sequence[Outcome], wanted: Wanted, *, shows: bool) -> Iter
     if shows:
         yield from (f"not fixed: {row.finding.ref}: {row.finding.rule}: {row.why}" for row in unproved)
     elif unproved:
-        left = len({(row.finding.ref, row.finding.fingerprint) for row in unproved})
+        untried = {(row.finding.ref, row.finding.fingerprint) for row in unproved if row.why == UNTRIED}
+        left = len({(row.finding.ref, row.finding.fingerprint) for row in unproved} - untried)
         verb = "has a cure" if left == 1 else "have cures"
-        yield f"{_findings(left)} {verb} that did not pass the proof; -v says why"
+        if left:
+            yield f"{_findings(left)} {verb} that did not pass the proof; -v says why"
+        if untried:
+            yield f"{_findings(len(untried))} not tried: the time for one model is over"
 
 
 def _findings(count: int) -> str:

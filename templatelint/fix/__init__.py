@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -28,8 +29,11 @@ _TRIES = 40  # edits for one finding and cure of which it is seen whether they c
 _PROPOSALS = 200  # edits that are looked at to find these
 _PROOFS = 5  # of those that do, which are observed everywhere
 _PEERS = 4  # engines, of the default set, with which a cell that was healed may agree
+_JUDGED = 400  # edits of one model of which it is seen what there is to say
+_SECONDS = 6.0  # of processor time for one model: what takes longer than real templates do is made to
 ACCEPTS = "--unsafe-fixes accepts that"
 UNSAFE = f"it changes what the author may have meant: {ACCEPTS}"
+UNTRIED = "not tried: the fixes before it took all the time there is for one model"
 _UNKNOWN = "no edit that is known cures it"
 
 
@@ -65,13 +69,22 @@ class Outcome:
         model: as it reads now.
         report: what there is to say of it now.
         fixed: in the order in which it was done.
-        refused: what had a cure that did not pass the proof.
+        refused: what had a cure that did not pass the proof, or was not tried.
     """
 
     model: Model
     report: Report
     fixed: tuple[Fixed, ...] = ()
     refused: tuple[Refused, ...] = ()
+
+
+def _spent() -> float:
+    """Processor time so far, that of children that have ended included."""
+    return sum(os.times()[:4])
+
+
+class _Enough(Exception):
+    """One model has had its share of work."""
 
 
 @dataclass
@@ -87,8 +100,21 @@ class _Fixer:
     options: lint.Options
     unsafe: bool
     hopeless: set[tuple[str, str]] = field(default_factory=set)
+    _judged: int = 0
+    _begun: float = field(default_factory=_spent)
     _seen: dict[tuple[str, str], Cells] = field(default_factory=dict)
     _reports: dict[tuple[str, str], Report] = field(default_factory=dict)
+
+    def _judge(self, model: Model, options: lint.Options) -> Report:
+        """What there is to say of a model.
+
+        Raises:
+            _Enough: it has been asked too often, or for too long.
+        """
+        self._judged += 1
+        if self._judged > _JUDGED or _spent() - self._begun > _SECONDS:
+            raise _Enough
+        return lint.lint([model], options)
 
     def attempt(self, model: Model, finding: Finding, cure: Cure) -> tuple[Model | None, str]:
         """The model with the finding cured and all else as it was; or None, and why not, where an edit is known."""
@@ -135,7 +161,7 @@ class _Fixer:
         """What the rule still reports of it."""
         options = replace(self.options, select=(finding.rule,), engines=finding.engines)
         one = replace(model, templates=tuple(t for t in model.templates if t.name == finding.template), picked=True)
-        report = lint.lint([one if len(model.templates) == 1 else model], options)
+        report = self._judge(one if len(model.templates) == 1 else model, options)
         evidence = set(finding.evidence)
         return next(
             (
@@ -164,6 +190,8 @@ class _Fixer:
         """The first change on these engines that the cure may not make, in words."""
         evidence = set() if cure.exact else set(finding.evidence)
         for engine in engines:
+            if _spent() - self._begun > _SECONDS:
+                raise _Enough
             if not own.loads(engine):
                 continue  # nothing worked there
             if not other.loads(engine):
@@ -197,7 +225,7 @@ class _Fixer:
     def _report(self, model: Model) -> Report:
         key = _key(model)
         if key not in self._reports:
-            self._reports[key] = lint.lint([model], self.options)
+            self._reports[key] = self._judge(model, self.options)
         return self._reports[key]
 
     def _cells(self, model: Model, name: str) -> Cells:
@@ -272,7 +300,10 @@ def _step(
             if not cure.safe and not fixer.unsafe:
                 refused[key] = Refused(finding, cure.kind, UNSAFE)
                 continue
-            after, why = fixer.attempt(model, finding, cure)
+            try:
+                after, why = fixer.attempt(model, finding, cure)
+            except _Enough:
+                after, why = None, UNTRIED
             if after is not None:
                 return after, Fixed(finding, cure.kind, cure.safe)
             if why:
