@@ -535,7 +535,7 @@ def test_a_node_that_stops_working_is_no_fault_of_the_template(
     stand_in.with_name("node.broken").touch()
     Path("c.json").write_text("{}", encoding="utf-8")
     names = "transformers,transformers.js,lmstudio"
-    ran = cli("lint", "chat_template.jinja", "--engine", names, "--output-format", "json")
+    ran = cli("lint", "chat_template.jinja", "--engine", names, "--ignore", "TL804", "--output-format", "json")
     report = json.loads(ran.out)
     assert (ran.code, ran.err, report["findings"]) == (0, "", [])
     for engine in ("transformers.js", "lmstudio"):
