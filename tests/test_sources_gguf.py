@@ -482,3 +482,13 @@ def test_mutations_end_in_a_header_or_one_sentence(version: int, order: str) -> 
     assert 100 < len(refusals) < 1400
     assert [message for message in refusals if not message.startswith("x.gguf") or not message.isprintable()] == []
     assert peak < 32 << 20
+
+
+def test_a_later_shard_says_which_others_are_missing(tmp_path: Path) -> None:
+    for at in (2, 4):
+        raw = header([("split.no", number(2, at - 1)), ("split.count", number(2, 4))])
+        (tmp_path / f"m-0000{at}-of-00004.gguf").write_bytes(raw)
+    with pytest.raises(TemplatelintError) as raised:
+        resolve(str(tmp_path / "m-00002-of-00004.gguf"))
+    missing = "2 of 4 shards are missing: m-00001-of-00004.gguf, m-00003-of-00004.gguf"
+    assert raised.value.message.endswith(f"is shard 2 of 4 and carries no template; {missing}")

@@ -156,6 +156,12 @@ def test_a_misspelt_marker_is_named_with_the_token_that_was_meant(written: str) 
     assert f"did you mean <|im_start|> for {written}?" in found.help
 
 
+def test_a_token_that_the_template_writes_elsewhere_is_meant_for_nothing_else() -> None:
+    template = _turns("<|im_start|>ROLE\n", "<|im_ends|>\n") + "{# <|im_end|> #}"
+    found = _told(_model(template, Words(*_CHATML), eos="<|im_end|>"), "TL602")
+    assert all("did you mean" not in one.help for one in found)
+
+
 def test_thoughts_need_no_tokens() -> None:
     template = _turns("<|im_start|>ROLE\n", "<|im_end|>\n") + "{% if add_generation_prompt %}<think>\n{% endif %}"
     assert not _told(_model(template, Words(*_CHATML, "<|think|>"), eos="<|im_end|>"), "TL602")
@@ -526,3 +532,24 @@ def test_answers_that_llama_cpp_ends_at_an_ordinary_token_are_broken_whatever_th
     notes = [note for note in model.notes if "eos_token_id" in note]
     assert len(notes) == (999 in keys.values())
     assert all("llama.cpp takes 't11'" in note for note in notes)
+
+
+def test_an_end_that_the_vocabulary_lacks_is_told(tmp_path: Path) -> None:
+    (found,) = _told(_folder(tmp_path, _PLAIN, 2, _ENDS, eos_token="<|eot_id|>"), "TL607")  # noqa: S106 (of text)
+    assert (found.severity, "'<|eot_id|>'" in found.message) == ("warning", True)
+    assert not _told(_folder(tmp_path, _PLAIN, 2, _ENDS, eos_token="<|im_end|>"), "TL607")  # noqa: S106
+
+
+@pytest.mark.parametrize(
+    ("bos", "eos", "swapped"),
+    [
+        ("<|begin_of_text|>", "<|end_of_text|>", False),
+        ("<|end_of_text|>", "<|begin_of_text|>", True),
+        ("<|endoftext|>", "<|im_end|>", False),  # Qwen
+        ("<|endoftext|>", "<|endoftext|>", False),
+        ("<s>", "<own>", False),
+    ],
+)
+def test_ends_that_are_swapped_are_told(bos: str, eos: str, *, swapped: bool) -> None:
+    model = _model(_PLAIN, Words(bos, eos, *_CHATML), bos=bos, eos=eos)
+    assert [("swapped" in one.message) for one in _told(model, "TL607")] == ([True] if swapped else [])

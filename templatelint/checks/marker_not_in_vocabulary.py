@@ -36,7 +36,9 @@ def check(view: View) -> Iterator[Fault]:
     for written, what, need in ((around_turns, "turns", "chat"), (around_calls, "tool calls", "tools")):
         shown |= written
         missing = {marker: case_id for marker, case_id in written.items() if tokens.token(marker) is None}
-        meant = {marker: token for marker in missing if (token := _tokens.meant(marker, tokens))}
+        alike = ((marker, _tokens.meant(marker, tokens)) for marker in missing)
+        # one that the template writes elsewhere is meant there
+        meant = {marker: token for marker, token in alike if token and token not in view.template.source}
         certain = {one: case_id for one, case_id in missing.items() if one in meant or _tokens.has_to_be_token(one)}
         known = {marker: case_id for marker, case_id in certain.items() if not _tokens.plain_to(marker, tokens)}
         if known:

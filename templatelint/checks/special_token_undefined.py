@@ -34,6 +34,7 @@ def check(view: View) -> Iterator[Fault]:
     ends = _assumed_end(view)
     if ends is not None:
         yield _ends_at_text(view, ends)
+    yield from _strange(view)
     missing = [name for name in _NAMED if not special.get(name) and name in view.template.source]
     if ends is not None and "eos_token" in missing:
         missing.remove("eos_token")
@@ -71,6 +72,34 @@ def _ends_at_text(view: View, token: Token) -> Fault:
         span=view.mention("eos_token", "messages"),
         impact="breaks",
     )
+
+
+def _strange(view: View) -> Iterator[Fault]:
+    """What the files name for EOS and BOS is no token of theirs, or one is where the other belongs."""
+    tokens = view.model.tokenizer.vocabulary
+    special = view.model.tokenizer.special_tokens
+    eos, bos = special.get("eos_token", ""), special.get("bos_token", "")
+    found = tokens.token(eos) if tokens is not None and eos else None
+    if tokens is not None and found is not None and found.id >= tokens.size:
+        yield Fault(
+            message=f"eos_token is {eos!r}, which the vocabulary of {tokens.size:,} does not have: loading adds it as "
+            f"id {found.id:,}, which the model never learned to write",
+            help="name a token of tokenizer.json in tokenizer_config.json",
+            cases=view.ids("chat-turns"),
+            cause="eos_token lacking",
+            span=view.mention("eos_token", "messages"),
+            impact="degrades",
+        )
+    if tokenizing.ends_text(bos) and eos and not tokenizing.ends_text(eos):
+        yield Fault(
+            message=f"BOS is {bos!r}, which ends texts in every model that has it, and EOS is {eos!r}: "
+            "the two are swapped",
+            help="exchange the ids of BOS and EOS in the model's files",
+            cases=view.ids("chat-turns"),
+            cause="bos_token ends",
+            span=view.mention("bos_token", "messages"),
+            impact="degrades",
+        )
 
 
 def _fault(view: View, syntax: Syntax, name: str, node: nodes.Name) -> Fault:

@@ -110,6 +110,11 @@ def _ends_llama(tokenizer: Tokenizer, vocabulary: Vocabulary, token: Token) -> b
     return not any(all(vocabulary.token(other) is not None for other in beside) for beside in besides)
 
 
+def ends_text(text: str) -> bool:
+    """Whether a token with that text ends generation in every model that llama.cpp knows to have it."""
+    return text in facts.load().vocabulary.ends
+
+
 def of_gguf(tokenizer: Tokenizer) -> bool:
     """Whether it was read from a GGUF."""
     return "vocabulary" in tokenizer.facts

@@ -10,7 +10,7 @@ from templatelint.errors import TemplatelintError
 from templatelint.model import Model, Origin, Template, Tokenizer
 from templatelint.sources import opening
 from templatelint.sources.gguf_header import Header, read_header
-from templatelint.sources.gguf_shards import first_shard
+from templatelint.sources.gguf_shards import first_shard, missing_shards
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -209,6 +209,8 @@ def _require_first_shard(header: Header, path: str) -> None:
         return
     first = first_shard(Path(path).name)
     where = Path(path).with_name(first) if first else "the file whose name has 00001"
+    missing = missing_shards(path)
     raise TemplatelintError(
-        f"{path} is shard {number + 1} of {count} and carries no template", help=f"give the first: {where}"
+        f"{path} is shard {number + 1} of {count} and carries no template{missing and f'; {missing}'}",
+        help=f"give the first: {where}",
     )

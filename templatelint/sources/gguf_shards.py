@@ -36,6 +36,22 @@ def first_shard(name: str) -> str | None:
     return f"{shard['stem']}-00001-of-{shard['count']}.gguf" if shard else None
 
 
+def missing_shards(path: str) -> str:
+    """Which files of the split are not beside that one of it, in a clause; empty where none is, or nobody knows."""
+    shard, there = _NAME.fullmatch(Path(path).name), beside(path)
+    total = int(shard["count"]) if shard else 0
+    if shard is None or Path(path).name not in there or total > _MAX_SHARDS:
+        return ""
+    names = [f"{shard['stem']}-{number:05}-of-{shard['count']}.gguf" for number in range(1, total + 1)]
+    return _missing(names, there, total)
+
+
+def _missing(names: list[str], there: Collection[str], total: int) -> str:
+    missing = [each for each in names if each not in there]
+    verb = "are" if len(missing) > 1 else "is"
+    return f"{len(missing):,} of {total:,} shards {verb} missing: {_listed(missing)}" if missing else ""
+
+
 def count(header: Header) -> int:
     """How many files the model was split into; 1 where it was not."""
     value = header.values.get(_COUNT)
@@ -61,10 +77,8 @@ def damage(name: str, first: Shard, there: Collection[str], read: Callable[[str]
         wanted = f"NAME-00001-of-{total:05}.gguf"
         return (f"{_COUNT} is {total:,}, for which llama.cpp asks the first file to be called {wanted}",)
     names = [f"{named['stem']}-{number:05}-of-{named['count']}.gguf" for number in range(2, total + 1)]
-    missing = [each for each in names if each not in there]
-    if missing:
-        verb = "are" if len(missing) > 1 else "is"
-        return (f"{len(missing):,} of {total:,} shards {verb} missing: {_listed(missing)}",)
+    if missing := _missing(names, there, total):
+        return (missing,)
     return tuple(_contradictions(first, names, read)) if read is not None else ()
 
 
