@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from templatelint import security
 from templatelint.model import Fault
+from templatelint.view import NoText
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,12 +40,16 @@ _ASKS = {
     "random": "draws a lot",
 }
 _SHOWN = 6
+_UNREAD = "the template asks more than can be followed"
 
 
 def check(view: View) -> Iterator[Fault]:
     """One fault for what depends on words and lengths, one for what depends on the date."""
     syntax = view.syntax
-    found = security.read(syntax.source).judged()
+    read = security.read(syntax.source)
+    if read.undecided:
+        view.missed.append(NoText("", _UNREAD))
+    found = read.judged()
     spoken = [trigger for trigger in found if trigger.kind != "clock"]
     spoken.sort(key=lambda trigger: trigger.kind == "length")
     for triggers in (spoken, [trigger for trigger in found if trigger.kind == "clock"]):

@@ -22,5 +22,7 @@ def read(source: str) -> Findings:
 
     syntax = parse(source)
     found = Interpreter(syntax).read()
-    found.conditions(conditions(syntax))
+    told, whole = conditions(syntax)
+    found.conditions(told)
+    found.undecided = not whole
     return found

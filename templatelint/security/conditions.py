@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 _ROUNDS: Final = 3  # until what is kept under names is known where it is asked
 _DEEP: Final = 60
 _MOST: Final = 64
+_STEPS: Final = 150_000  # expressions that are looked at
 _NODES: Final = 4_000  # of a body that is looked through
 _SHORT: Final = 16
 _FEW: Final = 2
 _KEPT: Final = 24
+_LISTED: Final = 256
 
 _Tags = frozenset[str]
 _NONE: _Tags = frozenset()
@@ -73,21 +75,23 @@ class Condition(NamedTuple):
     at: nodes.Node
 
 
-def conditions(syntax: Syntax) -> list[Condition]:
-    """All of them, in the order of the source."""
+def conditions(syntax: Syntax) -> tuple[list[Condition], bool]:
+    """All of them, in the order of the source, and whether the template was read to its end."""
     reading = _Reading(syntax)
     for _ in range(_ROUNDS):
         reading.round()
-    return reading.found
+    return reading.found, not reading.spent
 
 
 class _Reading:
     def __init__(self, syntax: Syntax) -> None:
         self.syntax = syntax
+        self.steps = 0
         self.names: dict[str, _Tags] = {}
         self.asked: dict[str, tuple[Ask, ...]] = {}  # what names depend on
         self.macros = {node.name: node for node in syntax.all_nodes if isinstance(node, nodes.Macro)}
         self.constants = _constants(syntax)
+        self.listed = _listed(syntax, self.constants)
         self.keys = {_key(node) for node in syntax.all_nodes if isinstance(node, nodes.Getattr | nodes.Getitem)}
         self.typed = {  # what has a type is a part
             _name(node.node)
@@ -99,6 +103,11 @@ class _Reading:
         self._system: list[nodes.Node] = []  # messages that are the system's where we are
         self._within: list[tuple[Ask, ...]] = []
         self._counting = 0
+
+    @property
+    def spent(self) -> bool:
+        """Whether the work for one template is over."""
+        return self.steps > _STEPS
 
     def round(self) -> None:
         """Once through the template."""
@@ -189,7 +198,12 @@ class _Reading:
 
     def _expression(self, node: nodes.Node) -> None:
         """An expression that is written or kept: where a question decides on what it gives."""
+        inner: set[int] = set()  # a long chain is told of at its top alone
         for part in walk(node):
+            if isinstance(part, nodes.And | nodes.Or):
+                inner.add(id(part.left))
+                if id(part) in inner:
+                    continue
             for asks, body in self._deciding(part):
                 self._tell(tuple(asks), body)
             if isinstance(part, nodes.Call):
@@ -202,7 +216,8 @@ class _Reading:
             if node.expr2 is not None:
                 yield (ask for ask in asks if ask.negative), [node.expr2]
         elif isinstance(node, nodes.And | nodes.Or):
-            yield self.asks(node.left), [node.right]
+            parts = _operands(node)
+            yield (ask for part in parts[:-1] for ask in self.asks(part)), list(parts[1:])
         elif isinstance(node, nodes.Mul):
             yield self.asks(node.right), [node.left]
             yield self.asks(node.left), [node.right]
@@ -242,7 +257,8 @@ class _Reading:
         seen = 0
         for node in (node for statement in body for node in walk(statement)):
             seen += 1
-            if seen > _NODES:
+            self.steps += 1
+            if seen > _NODES or self.spent:
                 return
             callee = node.node.name if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name) else ""
             if id(node) in skipped:
@@ -268,6 +284,9 @@ class _Reading:
         """The questions in an expression."""
         denied: set[int] = set()
         for part in walk(node):
+            self.steps += 1
+            if self.spent:
+                return
             if isinstance(part, nodes.Not):
                 denied.update(id(inner) for inner in walk(part.node))
             flipped = id(part) in denied
@@ -308,8 +327,8 @@ class _Reading:
     def _compared(self, left: nodes.Expr, operator: str, right: nodes.Expr, node: nodes.Node) -> Iterator[Ask]:
         for spoken, other in ((left, right), (right, left)):
             words = [*_strings(other), *_numbers(other)]
-            if isinstance(other, nodes.Name) and other.name in self.constants:
-                words = [str(self.constants[other.name].value)]
+            if isinstance(other, nodes.Name):
+                words = self.listed.get(other.name, words)
             part = "part" in self.tags(spoken) or _name(spoken) in self.typed or not self.keys.isdisjoint(words)
             if operator in ("in", "notin") and other is left and part and set(words) <= SHAPES:
                 continue  # what members a part has
@@ -450,6 +469,31 @@ def _constants(syntax: Syntax) -> dict[str, nodes.Const]:
     }
 
 
+def _listed(syntax: Syntax, constants: Mapping[str, nodes.Const]) -> dict[str, list[str]]:
+    """Names → the words that they go through: those of a loop over a list, or of one that has a name."""
+    found = {name: [constant.value] for name, constant in constants.items()}
+    for node in syntax.all_nodes:
+        if isinstance(node, nodes.Assign) and isinstance(node.target, nodes.Name):
+            words = _strings(node.node)
+            if words and not isinstance(node.node, nodes.Const):
+                found.setdefault(node.target.name, []).extend(words)
+        elif isinstance(node, nodes.For) and isinstance(node.target, nodes.Name):
+            words = found.get(node.iter.name, []) if isinstance(node.iter, nodes.Name) else _strings(node.iter)
+            if words and len(found.get(node.target.name, ())) < _LISTED:
+                found.setdefault(node.target.name, []).extend(words[:_LISTED])
+    return found
+
+
+def _operands(node: nodes.And | nodes.Or) -> list[nodes.Expr]:
+    """Those of a chain that leans to the left, in order."""
+    parts: list[nodes.Expr] = []
+    current: nodes.Expr = node
+    while isinstance(current, nodes.And | nodes.Or):
+        parts.append(current.right)
+        current = current.left
+    return [current, *reversed(parts)]
+
+
 def _outputs(body: Sequence[nodes.Node]) -> Iterator[nodes.Expr]:
     for statement in body:
         for node in walk(statement):
@@ -457,7 +501,7 @@ def _outputs(body: Sequence[nodes.Node]) -> Iterator[nodes.Expr]:
                 yield from (part for part in node.nodes if not isinstance(part, nodes.TemplateData))
 
 
-def _strings(node: nodes.Expr) -> list[str]:
+def _strings(node: nodes.Node) -> list[str]:
     """The texts that it lists, or has for keys."""
     listed: Sequence[nodes.Node] = [node]
     if isinstance(node, nodes.List | nodes.Tuple):

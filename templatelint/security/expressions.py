@@ -10,7 +10,7 @@ from templatelint.security import pure
 from templatelint.security.atoms import added, calculated, cut, percent, truth
 from templatelint.security.filters import TESTS, Filters, tested
 from templatelint.security.internals import internal
-from templatelint.security.requests import VARIABLES, of_operator
+from templatelint.security.requests import VARIABLES, role_of
 from templatelint.security.showing import GLOBALS
 from templatelint.security.state import EACH, identifier
 from templatelint.security.values import (
@@ -101,7 +101,7 @@ class Expressions(Filters):
     def _conditional(self, node: nodes.CondExpr) -> Value:
         test = self.eval(node.test)
         guard, operator = self.guard, self.operator
-        self.guard, self.operator = guard | test.why, of_operator(node.test, otherwise=operator)
+        self.guard, self.operator = guard | test.why, role_of(node.test) or operator
         yes = self.eval(node.expr1)
         self.operator = operator
         no = self.eval(node.expr2) if node.expr2 is not None else one(Thing("undefined"))
@@ -112,7 +112,7 @@ class Expressions(Filters):
     def _either(self, node: nodes.And | nodes.Or) -> Value:
         operator = self.operator
         if isinstance(node, nodes.And):
-            self.operator = of_operator(node, otherwise=operator)
+            self.operator = role_of(node) or operator
         parts = [self.eval(part) for part in _flat(node, type(node))]
         self.operator = operator
         return joined(parts)

@@ -92,6 +92,7 @@ class Findings:
         self.written: list[tuple[str, nodes.Node, tuple[nodes.Node, ...]]] = []
         self.asked: set[str] = set()  # members of what a message says, which may be a mapping
         self.conditional: list[Trigger] = []
+        self.undecided = False  # not all conditions were followed
         self._at: dict[int, int] = {}
 
     def judged(self) -> list[Trigger]:

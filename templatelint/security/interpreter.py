@@ -16,7 +16,7 @@ from templatelint.security.atoms import loop, truth
 from templatelint.security.expressions import DEEP, Expressions
 from templatelint.security.internals import holds_internal, internal
 from templatelint.security.members import computed
-from templatelint.security.requests import VARIABLES, of_operator
+from templatelint.security.requests import VARIABLES, role_of
 from templatelint.security.showing import GLOBALS
 from templatelint.security.state import CHANGED, EACH, GivenUp
 from templatelint.security.values import EMPTY, MANY, NUMBER, UNKNOWN, Seq, Str, Table, Thing, Value, Why, joined, one
@@ -29,10 +29,18 @@ if TYPE_CHECKING:
     from templatelint.security.state import Env
 
 _ITERATIONS: Final = 256
+_NESTED: Final = 2  # loops in each other that are followed twice
 _LOOP: Final = one(Thing("loop", "loop"))
 _ACCESSES = (nodes.Getattr, nodes.Getitem, nodes.Filter, nodes.Call)
 
 _Branch: TypeAlias = "tuple[Why, nodes.Expr | None, Sequence[nodes.Node]]"
+
+
+def _alike(known: Value | None, value: Value) -> bool:
+    """Whether it may be nothing that it could not be before."""
+    return known is value or (
+        known is not None and all(any(a is b or a == b for b in known.atoms) for a in value.atoms)
+    )
 
 
 def _constant(node: nodes.Expr) -> bool:
@@ -197,7 +205,7 @@ class Interpreter(Expressions):
     def _branch(self, why: Why, test: nodes.Expr | None, body: Sequence[nodes.Node]) -> None:
         """A branch that is taken for these reasons."""
         self.guard = why
-        operator, self.operator = self.operator, of_operator(test, otherwise=self.operator)
+        operator, self.operator = self.operator, role_of(test) or self.operator
         self._run(body)
         self.operator = operator
 
@@ -228,7 +236,8 @@ class Interpreter(Expressions):
         else:
             item = joined(items) if items else UNKNOWN
             self._follow(node, joined((item, MANY)) if node.recursive and known else item)
-            self._widen(before)
+            if node.recursive:
+                self._widen(before)
         if node.else_:
             self.forked([lambda: None, partial(self._run, node.else_)])
         self.leave(outer)
@@ -242,16 +251,22 @@ class Interpreter(Expressions):
         grown = any(
             isinstance(key, tuple)
             and before.get(key) is not value
-            and any(isinstance(atom, Str | Seq | Table) for atom in value.atoms)
+            and any(isinstance(atom, Str | Seq | Table | int) for atom in value.atoms)
             for key, value in self.env.items()
         )
-        if grown and not self._loops and not self.spent:
+        if not grown:
+            return
+        if self._loops < _NESTED and not self.spent:
+            before = self.env
+            self._loops += 1
             self.forked([lambda: None, partial(self._iterate, node, item, _LOOP)])
+            self._loops -= 1
+        self._widen(before)
 
     def _widen(self, before: Env) -> None:
         """What was put together in a loop that is not followed may have become anything."""
         for key, value in self.env.items():
-            grown = isinstance(key, tuple) and before.get(key) is not value
+            grown = isinstance(key, tuple) and not _alike(before.get(key), value)
             if grown and any(isinstance(atom, Str | Seq | Table) for atom in value.atoms):
                 self.env[key] = joined((value, MANY))
             elif grown and any(isinstance(atom, int) and not isinstance(atom, bool) for atom in value.atoms):

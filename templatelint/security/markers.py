@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import nodes
 
-from templatelint.security.requests import of_operator
+from templatelint.security.requests import role_of
 from templatelint.syntax import walk
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _replacements(syntax: Syntax, marker: str) -> Iterator[tuple[str, str | None
 
 
 def _for_system(node: nodes.If) -> Iterator[nodes.Node]:
-    if isinstance(node.test, nodes.Expr) and of_operator(node.test, otherwise=False):
+    if role_of(node.test) is not None:
         for part in node.body:
             yield from walk(part)
 

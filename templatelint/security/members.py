@@ -43,7 +43,7 @@ class Members(State):
             why |= frozenset(() if trigger is None else (trigger,))
         return value.because(why) if why else value
 
-    def _of_atom(self, base: Atom, key: Atom, node: nodes.Node, how: str, *, dotted: bool) -> Value:
+    def _of_atom(self, base: Atom, key: Atom, node: nodes.Node, how: str, *, dotted: bool) -> Value:  # noqa: PLR0911
         if isinstance(key, Str) and leaves_data(base, key.text):
             return self.reached(path(base, key, how, dotted=dotted), node, key, base)
         if isinstance(key, Thing) or (isinstance(key, Str) and not dotted and computed(node)):
@@ -51,6 +51,8 @@ class Members(State):
         if isinstance(base, Thing):
             if base.kind == "internal":
                 return self.reached(path(base, key, how, dotted=dotted), node, key, base)
+            if base.name == "message" and isinstance(key, Str) and key.text in SPOKEN and self._is_system(node):
+                return data("system")
             return self._of_thing(base, key)
         if isinstance(base, Table):
             self.charge(2 * len(base.rows))
@@ -58,6 +60,14 @@ class Members(State):
         if isinstance(base, Str | Seq):
             return place(base, key)
         return method_of(base, key)
+
+    def _is_system(self, node: nodes.Node) -> bool:
+        """Whether what is asked of is the message whose role was asked for, not another."""
+        asked = node.node if isinstance(node, nodes.Call) else node
+        whose = getattr(asked, "node", None)
+        if isinstance(whose, nodes.Name) and whose.name in self.systems:
+            return True
+        return self.operator is not None and whose == self.operator
 
     def _of_thing(self, base: Thing, key: Atom) -> Value:
         name = key.text if isinstance(key, Str) else None
@@ -79,8 +89,6 @@ class Members(State):
         return made
 
     def _of_data(self, tag: str, key: Atom, name: str | None) -> Value:
-        if self.operator and tag == "message" and name in SPOKEN:
-            return data("system")
         if name is not None and tag in ("text", "part"):
             self.found.asked.add(name)
         return member(tag, key)

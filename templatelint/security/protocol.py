@@ -18,8 +18,8 @@ PROTOCOL: Final = re.compile(
 )
 # One marker and nothing besides: brackets around a name, a switch, a key with its sign.
 _SHAPE = re.compile(
-    r"\s*(?:<{1,3}[/|｜]{0,2}[\w. =:\"'▁-]{1,60}[|｜]?>{0,3}|\[[/\w ]{1,40}\]|\{+[\"'\w]{0,40}|/\w{1,20}|[\w-]{1,40}[:=]"
-    r"|\w+_\w+|`{3}\w*|[!-/:-@\[-`{-~])\s*"
+    r"\s*(?:<{1,3}[/|｜]{0,2}[\w. =:\"'▁-]{1,60}[|｜]?>{0,3}|\[[/\w ]{1,40}\]|\{+[\"'\w]{0,40}|/\w{1,20}"
+    r"|[\w-]{1,40}[:=]|\w+_\w+|`{3}\w*|[!-/:-@\[-`{-~])\s*"
 )
 _MARKUP = re.compile(r"<[^<>]{0,80}>|\[[A-Z_/]+\]|https?://\S+")
 _PROSE = re.compile(r"[^\W\d_]{2,}")

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 from jinja2 import nodes
 
 from templatelint.security.values import NUMBER, UNKNOWN, Atom, Str, Thing, Value, data, one
+from templatelint.syntax import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 VARIABLES: Final[Mapping[str, Value]] = {
     "messages": data("messages"),
@@ -80,20 +81,6 @@ def is_object(atom: Atom) -> bool:
     return isinstance(atom, Thing) and atom.kind in _OBJECTS
 
 
-def of_operator(test: nodes.Expr | None, *, otherwise: bool) -> bool:
-    """Whether where this holds, a message is the system's; as it was where the test is not about roles."""
-    pending: list[Any] = [test]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, nodes.And):
-            pending += (node.left, node.right)
-        elif isinstance(node, nodes.Compare) and node.ops[0].op in ("eq", "in"):
-            wanted = _words(node.ops[0].expr)
-            if wanted and _asked(node.expr) == "role":
-                return OPERATORS.issuperset(wanted)
-    return otherwise
-
-
 def role_of(test: nodes.Node | None) -> nodes.Expr | None:
     """The message that is the system's where this holds; None where the test is not about that."""
     pending: list[Any] = [test]
@@ -107,6 +94,21 @@ def role_of(test: nodes.Node | None) -> nodes.Expr | None:
             if wanted and OPERATORS.issuperset(wanted) and _asked(spoken) == "role":
                 return spoken.node if isinstance(spoken, nodes.Getattr | nodes.Getitem) else None
     return None
+
+
+def systems(every: Sequence[nodes.Node]) -> frozenset[str]:
+    """Names that only ever hold the system's message: set to it where its role was asked for, and to nothing else."""
+    found: set[int] = set()
+    for node in every:
+        if isinstance(node, nodes.If) and (system := role_of(node.test)) is not None:
+            inside = (part for statement in node.body for part in walk(statement))
+            found.update(id(part) for part in inside if isinstance(part, nodes.Assign) and part.node == system)
+    given = [node for node in every if isinstance(node, nodes.Assign)]
+    fitting = {id(node.target) for node in given if id(node) in found or isinstance(node.node, nodes.Const)}
+    bound = [node for node in every if isinstance(node, nodes.Name) and node.ctx != "load"]
+    others = {node.name for node in bound if id(node) not in fitting}
+    held = {node.target.name for node in given if id(node) in found and isinstance(node.target, nodes.Name)}
+    return frozenset(held - others)
 
 
 def _asked(node: nodes.Expr) -> Any:

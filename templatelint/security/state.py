@@ -10,7 +10,7 @@ from jinja2 import nodes
 from templatelint.security.atoms import known_texts, solid, tied
 from templatelint.security.findings import Findings
 from templatelint.security.internals import opens_internal
-from templatelint.security.requests import item
+from templatelint.security.requests import item, systems
 from templatelint.security.showing import shown
 from templatelint.security.values import (
     ALTERNATIVES,
@@ -66,7 +66,8 @@ class State:
         self.env: Env = {}
         self.out: Value | None = None  # what is being captured
         self.guard: Why = NO_REASON
-        self.operator = False  # what is asked of messages is asked of the system's
+        self.systems = systems(syntax.all_nodes)
+        self.operator: nodes.Expr | None = None  # the message that is the system's where we are
         self.steps = 0
         self.work = 0
         self.depth = 0
@@ -225,9 +226,7 @@ class State:
         elif how == "attr" and key.kind in ("data", "variable", "mixed"):
             whose = "what a message says" if spoken else f"`{key.name}` of the request" if key.name else "the request"
             self.found.dynamic(f"{shown(base)}|attr({key.name or '…'})", f"an attribute that {whose} names", node)
-        elif (key.kind == "many" and not isinstance(base, Table | Seq)) or (
-            key.kind in ("unknown", "mixed") and (how == "attr" or _bare(base))
-        ):
+        elif key.kind == "many" or (key.kind in ("unknown", "mixed") and (how == "attr" or _bare(base))):
             self.found.dynamic(f"{shown(base)}[…]", _UNFOLLOWED, node)
         elif spoken and isinstance(base, Thing) and base.kind in ("global", "macro", "method", "made"):
             self.found.dynamic(f"{shown(base)}[{key.name}]", "an attribute that what a message says names", node)
@@ -242,7 +241,7 @@ def _bare(base: Atom) -> bool:
     """Whether nothing of it is found by a computed name: text, numbers, functions, the list of messages."""
     if isinstance(base, Thing):
         return base.kind in _BARE or (base.kind == "data" and base.name == "messages")
-    return base is not None and not isinstance(base, Table | Seq)
+    return base is not None and not isinstance(base, Table)
 
 
 def _merged(envs: Sequence[Env]) -> Env:
