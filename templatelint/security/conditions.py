@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from jinja2 import nodes
 
 from templatelint.security.protocol import SHAPES, instructs, is_protocol
-from templatelint.security.requests import SPOKEN, role_of
+from templatelint.security.requests import SPOKEN, role_of, systems
 from templatelint.syntax import walk
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ class _Reading:
     def __init__(self, syntax: Syntax) -> None:
         self.syntax = syntax
         self.steps = 0
+        self.systems = systems(syntax.all_nodes)
         self.names: dict[str, _Tags] = {}
         self.asked: dict[str, tuple[Ask, ...]] = {}  # what names depend on
         self.macros = {node.name: node for node in syntax.all_nodes if isinstance(node, nodes.Macro)}
@@ -380,7 +381,8 @@ class _Reading:
             if tag == "messages":
                 found.add("messages" if sliced else "message")
             elif tag == "message":
-                system = any(node.node == known for known in self._system)
+                named = isinstance(node.node, nodes.Name) and node.node.name in self.systems
+                system = named or any(node.node == known for known in self._system)
                 spoken = key in SPOKEN or (key is None and not isinstance(node, nodes.Getattr))
                 if spoken and not system:
                     found.add("text")
