@@ -43,11 +43,7 @@ TURNS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("[INST]", ("[/INST]",)),  # Mistral, Llama 2: the user's part only
 )
 _OPENERS = tuple(opener for opener, _ in TURNS)
-# The user's part where none of these opens it, with the marker that it stands in or right behind: <role>HUMAN</role>.
-_USER = re.compile(r"(?:<(?!/)[^<>\s]{0,60}>)?(?<![a-z])(?:user|human)", re.IGNORECASE)
-_IN_MARKER = re.compile(r"(?:<(?!/)|\[\|)[^<>\s]{0,60}\Z")
-_SOME_MARKER = re.compile(MARKER.pattern + r"|\[\|[^|\s]{1,60}\|\]|\[e~\[")  # EXAONE's; that of MiniMax ends a turn
-_USER_REACH = 40  # characters from where the word stands to the text of the user
+_USER_REACH = 40  # characters from where the word for the user stands to the user's text
 
 
 def named_thought(text: str) -> tuple[str, str] | None:
@@ -193,13 +189,28 @@ def _opens(header: str) -> int:
     Behind a turn that comes before the first of the user (a default system text), the end of that turn is common too.
     """
     at = max(header.rfind(opener) for opener in _OPENERS)
+    if at == 0:
+        return 0
+    user, in_marker, marker = _patterns()
     if at < 0:
-        start = max(0, len(header) - _USER_REACH)
-        found = list(_USER.finditer(header, start))
+        found = list(user.finditer(header, max(0, len(header) - _USER_REACH)))
         at = found[-1].start() if found else 0
-        inside = _IN_MARKER.search(header[:at])
+        inside = in_marker.search(header[:at])
         at = inside.start() if inside else at
-    return at if _SOME_MARKER.search(header[:at]) else 0
+    return at if marker.search(header[:at]) else 0
+
+
+@lru_cache(maxsize=1)
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """The word for the user with a marker right before it (<role>HUMAN</role>), the inside of a marker, any marker.
+
+    The last with those of EXAONE, and with the one that ends the turns of MiniMax.
+    """
+    return (
+        re.compile(r"(?:<(?!/)[^<>\s]{0,60}>)?(?<![a-z])(?:user|human)", re.IGNORECASE),
+        re.compile(r"(?:<(?!/)|\[\|)[^<>\s]{0,60}\Z"),
+        re.compile(MARKER.pattern + r"|\[\|[^|\s]{1,60}\|\]|\[e~\["),
+    )
 
 
 def common_header(before: str, between: str) -> str:
