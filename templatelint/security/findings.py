@@ -99,7 +99,8 @@ class Findings:
         """The triggers that do not merely tell shapes and protocols apart."""
         found = [trigger for trigger in self.triggers if not self._everyday(trigger)]
         instead = {id(trigger.node) for trigger in self.conditional}  # these know on which side a text stands
-        return [*_together(trigger for trigger in found if id(trigger.node) not in instead), *self.conditional]
+        others = _together(trigger for trigger in found if id(trigger.node) not in instead)
+        return [*self.conditional, *others]
 
     def conditions(self, found: Iterable[Condition]) -> None:
         """Instructions that the other reading found under conditions."""
