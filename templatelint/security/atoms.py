@@ -139,7 +139,8 @@ def added(left: Atom, right: Atom) -> Value:
 def calculated(operator: str, left: Atom, right: Atom) -> Value:
     """What another operator gives."""
     if isinstance(left, Thing) or isinstance(right, Thing):
-        return _number(left, right)
+        text = any(isinstance(atom, Thing) and atom.kind in ("many", "mixed") for atom in (left, right))
+        return MANY if text and operator == "mul" else _number(left, right)
     try:
         return lifted(pure.arithmetic(operator, plain(left), plain(right)), left, right)
     except Unknown:
@@ -158,7 +159,12 @@ def percent(left: Atom, right: Atom) -> Value:
     try:
         return built(pure.percent(left.text, plain(right)), left, *list(leaves(one(right)))[:_KEPT])
     except Unknown:
-        return one(Thing("mixed", "", (left.text[:_LONGEST_PIECE],)))
+        given = list(leaves(one(right)))
+        things = [atom for atom in given if isinstance(atom, Thing)]
+        if "*" in left.text or not things or any(atom.kind == "many" for atom in things):
+            return MANY
+        known = [text[:_LONGEST_PIECE] for atom in (left, *given) for text in known_texts(atom)]
+        return one(Thing("mixed", "", tuple(known[:_KEPT])))
 
 
 def cut(atom: Atom, bounds: list[Atom]) -> Value:

@@ -13,7 +13,7 @@ from templatelint.security.internals import CALLED, METHODS, internal
 from templatelint.security.members import Members, computed, leaves_data
 from templatelint.security.requests import is_object
 from templatelint.security.showing import listed, printed, shown
-from templatelint.security.state import CHANGED, EACH
+from templatelint.security.state import CHANGED, EACH, identifier
 from templatelint.security.values import (
     EMPTY,
     LONGEST_LIST,
@@ -164,7 +164,7 @@ class Calls(Members):
     def arguments(self, node: nodes.Call | nodes.Filter) -> tuple[list[Value], dict[str, Value]]:
         """The arguments by place and by name, what is spread among them."""
         args = [self.eval(arg) for arg in node.args]
-        named: dict[str, Value] = {str(pair.key): self.eval(pair.value) for pair in node.kwargs}
+        named: dict[str, Value] = {identifier(str(pair.key)): self.eval(pair.value) for pair in node.kwargs}
         if node.dyn_args is not None:
             args += self.iterated(self.eval(node.dyn_args))[0]
         if node.dyn_kwargs is not None:

@@ -232,6 +232,7 @@ class Interpreter(Expressions):
                 self._iterate(node, item, loop(items, number))
                 if self.spent and number + 1 < len(items):
                     self._widen(before)
+                    self.out = None if self.out is None else MANY
                     break
         else:
             item = joined(items) if items else UNKNOWN
@@ -244,7 +245,7 @@ class Interpreter(Expressions):
 
     def _follow(self, node: nodes.For, item: Value) -> None:
         """A loop whose rounds are not known: none or one, and another where that made a text or list longer."""
-        before = self.env
+        before, out = self.env, self.out
         self._loops += 1
         self.forked([lambda: None, partial(self._iterate, node, item, _LOOP)])
         self._loops -= 1
@@ -254,6 +255,8 @@ class Interpreter(Expressions):
             and any(isinstance(atom, Str | Seq | Table | int) for atom in value.atoms)
             for key, value in self.env.items()
         )
+        if self.out is not None and out is not None and not _alike(out, self.out):
+            self.out = joined((self.out, MANY))  # as often as there are items
         if not grown:
             return
         if self._loops < _NESTED and not self.spent:

@@ -114,7 +114,7 @@ def method(base: Any, name: str, args: Sequence[Any], named: dict[str, Any]) -> 
             return _text_method(base, name, args, named)
         if isinstance(base, bytes) and name in _BYTES_METHODS:
             if name == "decode":
-                _require((args or (named.get("encoding", "utf-8"),))[0] in _CODECS)
+                _require(_codec(args, named) in _CODECS)
             return getattr(base, name)(*args, **named)
         if isinstance(base, int) and name == "to_bytes":
             _require(not args or int(args[0]) < LONGEST_TEXT)
@@ -139,10 +139,14 @@ def _text_method(base: str, name: str, args: Sequence[Any], named: dict[str, Any
         args = [[str(item) for item in args[0]]]
         _require((len(base) + 1) * len(args[0]) + sum(map(len, args[0])) <= 2 * LONGEST_TEXT)
     elif name == "encode":
-        _require((args or (named.get("encoding", "utf-8"),))[0] in _CODECS)
+        _require(_codec(args, named) in _CODECS)
     elif name == "translate":
         _require(all(not isinstance(to, str) or len(to) < 8 for to in args[0].values()))  # noqa: PLR2004 (as above)
     return getattr(base, name)(*args, **named)
+
+
+def _codec(args: Sequence[Any], named: dict[str, Any]) -> str:
+    return str((args or (named.get("encoding", "utf-8"),))[0]).lower()
 
 
 def _require(holds: bool) -> None:
@@ -246,7 +250,9 @@ def filtered(name: str, base: Any, args: Sequence[Any], named: dict[str, Any]) -
 
 
 def _items(base: Any) -> list[Any]:
-    return list(base)[:LONGEST_LIST]
+    items = list(base)
+    _require(len(items) <= LONGEST_LIST)
+    return items
 
 
 def _flat(base: Any) -> str:
@@ -290,14 +296,14 @@ def _batch(base: Any, linecount: int, fill_with: Any = None) -> list[list[Any]]:
 
 
 def _slices(base: Any, slices: int, fill_with: Any = None) -> list[list[Any]]:
-    del fill_with
     items = _items(base)
     _require(slices <= LONGEST_LIST)
     size, longer = divmod(len(items), slices)
     rows, at = [], 0
     for number in range(slices):
         end = at + size + (number < longer)
-        rows.append(items[at:end])
+        filled = [fill_with] if fill_with is not None and number >= longer else []
+        rows.append(items[at:end] + filled)
         at = end
     return rows
 
@@ -373,9 +379,9 @@ def _titled(base: Any) -> str:
     )
 
 
-def _int(base: Any, default: int = 0, base_: int = 10, **named: int) -> int:
+def _int(value: Any, default: int = 0, base: int = 10) -> int:
     del default
-    return int(base, named.get("base", base_)) if isinstance(base, str) else int(base)
+    return int(value, base) if isinstance(value, str) else int(value)
 
 
 def _reversed(base: Any) -> Any:

@@ -226,7 +226,9 @@ class State:
         elif how == "attr" and key.kind in ("data", "variable", "mixed"):
             whose = "what a message says" if spoken else f"`{key.name}` of the request" if key.name else "the request"
             self.found.dynamic(f"{shown(base)}|attr({key.name or '…'})", f"an attribute that {whose} names", node)
-        elif key.kind == "many" or (key.kind in ("unknown", "mixed") and (how == "attr" or _bare(base))):
+        elif (key.kind == "many" and not (isinstance(base, Table) and base.rows)) or (
+            key.kind in ("unknown", "mixed") and (how == "attr" or _bare(base))
+        ):
             self.found.dynamic(f"{shown(base)}[…]", _UNFOLLOWED, node)
         elif spoken and isinstance(base, Thing) and base.kind in ("global", "macro", "method", "made"):
             self.found.dynamic(f"{shown(base)}[{key.name}]", "an attribute that what a message says names", node)
