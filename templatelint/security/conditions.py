@@ -93,7 +93,6 @@ class _Reading:
         self.macros = {node.name: node for node in syntax.all_nodes if isinstance(node, nodes.Macro)}
         self.constants = _constants(syntax)
         self.listed = _listed(syntax, self.constants)
-        self.keys = {_key(node) for node in syntax.all_nodes if isinstance(node, nodes.Getattr | nodes.Getitem)}
         self.typed = {  # what has a type is a part
             _name(node.node)
             for node in syntax.all_nodes
@@ -129,19 +128,29 @@ class _Reading:
             elif isinstance(node, nodes.Assign):
                 self._assign(node.target, node.node)
                 self._expression(node.node)
-            elif isinstance(node, nodes.AssignBlock):
-                tags = [self.tags(part) for part in _outputs(node.body)]
-                self._bind(node.target, _NONE.union(*map(_printed, tags)), ())
-                self._run(node.body, depth + 1)
             elif isinstance(node, nodes.Output):
                 for part in node.nodes:
                     self._expression(part)
             else:
-                expressions = [child for child in node.iter_child_nodes() if isinstance(child, nodes.Expr)]
-                for part in expressions:
+                self._other(node, depth)
+
+    def _other(self, node: nodes.Node, depth: int) -> None:
+        """A statement that is met less often."""
+        if isinstance(node, nodes.AssignBlock):
+            tags = [self.tags(part) for part in _outputs(node.body)]
+            self._bind(node.target, _NONE.union(*map(_printed, tags)), ())
+            self._run(node.body, depth + 1)
+        elif isinstance(node, nodes.With):
+            for target, value in zip(node.targets, node.values, strict=False):
+                self._assign(target, value)
+                self._expression(value)
+            self._run(node.body, depth + 1)
+        else:
+            children = list(node.iter_child_nodes())
+            for part in children:
+                if isinstance(part, nodes.Expr):
                     self._expression(part)
-                others = [child for child in node.iter_child_nodes() if not isinstance(child, nodes.Expr)]
-                self._run(others, depth + 1)
+            self._run([part for part in children if not isinstance(part, nodes.Expr)], depth + 1)
 
     def _if(self, node: nodes.If, depth: int) -> None:
         every: tuple[Ask, ...] = ()
@@ -274,7 +283,8 @@ class _Reading:
                     yield text, node
 
     def _text(self, node: nodes.Node) -> str:
-        constant = self.constants.get(node.name) if isinstance(node, nodes.Name) else node
+        named = isinstance(node, nodes.Name | nodes.Getattr)
+        constant = self.constants.get(_name(node)) if named else node
         if isinstance(constant, nodes.TemplateData):
             return constant.data
         return constant.value if isinstance(constant, nodes.Const) and isinstance(constant.value, str) else ""
@@ -330,7 +340,7 @@ class _Reading:
             words = [*_strings(other), *_numbers(other)]
             if isinstance(other, nodes.Name):
                 words = self.listed.get(other.name, words)
-            part = "part" in self.tags(spoken) or _name(spoken) in self.typed or not self.keys.isdisjoint(words)
+            part = "part" in self.tags(spoken) or _name(spoken) in self.typed
             if operator in ("in", "notin") and other is left and part and set(words) <= SHAPES:
                 continue  # what members a part has
             for ask in self._of_kind(spoken, operator, words, node):
@@ -460,12 +470,20 @@ def _key(node: nodes.Getattr | nodes.Getitem) -> Any:
 
 
 def _constants(syntax: Syntax) -> dict[str, nodes.Const]:
-    """Names that are only ever one constant text."""
+    """Names, members of namespaces among them, that are only ever one constant text."""
     given: dict[str, list[nodes.Node]] = {}
     for node in syntax.all_nodes:
-        if isinstance(node, nodes.Assign) and isinstance(node.target, nodes.Name):
-            given.setdefault(node.target.name, []).append(node.node)
-    found = {name: values[0] for name, values in given.items() if len(values) == 1}
+        if isinstance(node, nodes.Assign):
+            given.setdefault(_name(node.target), []).append(node.node)
+            if isinstance(node.node, nodes.Call):
+                for pair in node.node.kwargs:
+                    given.setdefault(f"{_name(node.target)}.{pair.key}", []).append(pair.value)
+        elif isinstance(node, nodes.AssignBlock):
+            texts = [part for output in node.body if isinstance(output, nodes.Output) for part in output.nodes]
+            for text in texts:
+                if isinstance(text, nodes.TemplateData):
+                    given.setdefault(_name(node.target), []).append(nodes.Const(text.data, lineno=text.lineno))
+    found = {name: values[0] for name, values in given.items() if name and len(values) == 1}
     return {
         name: value for name, value in found.items() if isinstance(value, nodes.Const) and isinstance(value.value, str)
     }
