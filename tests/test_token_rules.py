@@ -553,3 +553,10 @@ def test_an_end_that_the_vocabulary_lacks_is_told(tmp_path: Path) -> None:
 def test_ends_that_are_swapped_are_told(bos: str, eos: str, *, swapped: bool) -> None:
     model = _model(_PLAIN, Words(bos, eos, *_CHATML), bos=bos, eos=eos)
     assert [("swapped" in one.message) for one in _told(model, "TL607")] == ([True] if swapped else [])
+
+
+def test_added_tokens_on_which_two_files_disagree_are_noted(tmp_path: Path) -> None:
+    decoder = {"1": {"content": "<|im_start|>"}, "2": {"content": "<|im_stop|>"}}
+    model = _folder(tmp_path, _PLAIN, 2, _ENDS, added_tokens_decoder=decoder)
+    (note,) = (one for one in model.notes if "added_tokens_decoder" in one)
+    assert note == "id 2 is '<|im_stop|>' in added_tokens_decoder and '<|im_end|>' in tokenizer.json"

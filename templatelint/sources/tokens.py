@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from templatelint.errors import TemplatelintError
+from templatelint.errors import TemplatelintError, clip
 from templatelint.model import Tokenizer
 from templatelint.sources import json_object, opening
 from templatelint.sources.json_positions import head_members
@@ -148,6 +148,9 @@ def _stop_tokens(
     return tuple(stops)
 
 
+_SHOWN = 60  # characters of a token in a note
+
+
 class _Companions:
     """The files beside a `tokenizer_config.json`, read when asked for; an unusable one leaves a note."""
 
@@ -182,7 +185,25 @@ class _Companions:
 
         added = self.tokenizer("added_tokens")
         path = None if self._unreadable else self._path("tokenizer.json")
-        return None if path is None else json_vocabulary.read(path, added, config, named)
+        if path is None:
+            return None
+        self._contradictions(added, config.get("added_tokens_decoder"))
+        return json_vocabulary.read(path, added, config, named)
+
+    def _contradictions(self, added: Any, decoder: Any) -> None:
+        """Note an id for which the two files have different tokens."""
+        if not isinstance(added, list) or not isinstance(decoder, Mapping):
+            return
+        known = {str(entry.get("id")): token_text(entry) for entry in added if isinstance(entry, Mapping)}
+        differ = [key for key, entry in decoder.items() if known.get(key) and known[key] != (token_text(entry) or "")]
+        if differ:
+            key = differ[0]
+            more = f", and {len(differ) - 1:,} more ids differ" if len(differ) > 1 else ""
+            own = clip(token_text(decoder[key]) or "", _SHOWN)
+            self.notes.append(
+                f"id {clip(key, _SHOWN)} is {own!r} in added_tokens_decoder and {clip(known[key] or '', _SHOWN)!r} in "
+                f"tokenizer.json{more}"
+            )
 
     def _read_tokenizer(self) -> dict[str, Any]:
         wanted = frozenset({"padding", "added_tokens"})
