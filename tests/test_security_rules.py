@@ -49,6 +49,24 @@ def test_there_are_as_many_ways_as_are_asked_for() -> None:
     assert len(_rows("payloads", "payload")) >= 40
 
 
+@pytest.mark.parametrize("base", ["''", "messages", "messages[0]", "lipsum"])
+@pytest.mark.parametrize("row", _rows("computed", "computed"))
+def test_a_name_that_is_hard_to_follow_hides_no_way(row: dict[str, str], base: str) -> None:
+    assert security.read(f"{row['set']}{{{{ {base}[{row['key']}] }}}}").reaches
+
+
+@pytest.mark.parametrize("row", _rows("computed", "way"))
+def test_a_way_that_shows_no_name_is_told(row: dict[str, str]) -> None:
+    assert security.read(row["template"]).reaches
+
+
+def test_what_takes_too_much_work_is_told_not_to_have_been_read() -> None:
+    source = "{% set l = range(500)|list %}" + "{{ l|join }}" * 600
+    report = lint([small(source)], Options(engines=("transformers",), select=("TL801",)))
+    assert [row.rule for row in report.not_run if "too much work" in row.why] == ["TL801"]
+    assert security.read(source + "{{ lipsum.__globals__ }}").reaches
+
+
 @pytest.mark.parametrize("row", _rows("innocent", "innocent"))
 def test_what_is_no_way_into_python_is_passed_over(row: dict[str, str]) -> None:
     assert not security.read(row["template"]).reaches

@@ -133,6 +133,10 @@ def added(left: Atom, right: Atom) -> Value:
     if isinstance(left, Seq) and isinstance(right, Seq):
         items = left.items + right.items
         return one(Seq(items)) if len(items) <= LONGEST_LIST else MANY
+    for one_, other in ((left, right), (right, left)):
+        unknown = isinstance(one_, Thing) and one_.kind in ("unknown", "numbers", "many")
+        if unknown and isinstance(other, Seq) and any(isinstance(atom, Str) for atom in leaves(one(other))):
+            return MANY
     return calculated("add", left, right)
 
 
