@@ -265,3 +265,11 @@ def test_templates_behind_an_edited_one_move_along(tmp_path: Path) -> None:
     first, second = writing.revised(model, model.templates[0], [Edit(0, 0, "é")]).templates
     assert first.origin.text == second.origin.text
     assert second.origin.place(0).column == model.templates[1].origin.place(0).column + len("\\u00e9")
+
+
+def test_what_there_was_no_time_for_is_said_not_to_have_been_tried(monkeypatch: pytest.MonkeyPatch, few: Few) -> None:
+    monkeypatch.setattr(fix, "_JUDGED", 0)
+    name, rule, _ = UNSAFE[0]
+    outcome = few(REAL / f"{name}.jinja", rule, True)
+    assert not outcome.fixed
+    assert fix.UNTRIED in {row.why for row in outcome.refused}
