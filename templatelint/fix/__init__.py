@@ -30,7 +30,8 @@ _PROPOSALS = 200  # edits that are looked at to find these
 _PROOFS = 5  # of those that do, which are observed everywhere
 _PEERS = 4  # engines, of the default set, with which a cell that was healed may agree
 _JUDGED = 400  # edits of one model of which it is seen what there is to say
-_SECONDS = 6.0  # of processor time for one model: what takes longer than real templates do is made to
+# of processor time for one model; real templates take up to 9, half as much again where the machine is busy
+_SECONDS = 15.0
 ACCEPTS = "--unsafe-fixes accepts that"
 UNSAFE = f"it changes what the author may have meant: {ACCEPTS}"
 UNTRIED = "not tried: the fixes before it took all the time there is for one model"
