@@ -72,11 +72,11 @@ def _peak(command: list[str]) -> float:
 def _tree(root: int) -> list[int]:
     found = [root]
     for process in found:
-        for children in Path(f"/proc/{process}/task").glob("*/children"):
-            try:
+        try:
+            for children in Path(f"/proc/{process}/task").glob("*/children"):
                 found += map(int, children.read_text().split())
-            except OSError:  # it has just ended
-                continue
+        except OSError:  # it has just ended
+            continue
     return found
 
 
