@@ -36,15 +36,9 @@ _PEOPLE = frozenset({"full", "concise"})
 
 
 @dataclass(frozen=True)
-class _Flags:
-    """The command's own options as typed; empty or None where they were not."""
+class _Flags(Chosen):
+    """The command's own options as typed, beside what is chosen; empty or None where they were not."""
 
-    engine: tuple[str, ...]
-    parsers: tuple[tuple[str, str], ...]
-    needs: tuple[str, ...]
-    select: tuple[str, ...]
-    extend_select: tuple[str, ...]
-    ignore: tuple[str, ...]
     min_severity: Severity | None
     fail_on: Severity | None
     exit_zero: bool
@@ -114,15 +108,7 @@ def command(session: Session, refs: tuple[str, ...], **values: Any) -> int:
     if flags.diff and flags.write_baseline is not None:
         raise click.UsageError("--diff and --write-baseline exclude each other: --diff writes nothing")
     config = session.config
-    chosen = Chosen(
-        flags.engine,
-        flags.parsers,
-        flags.needs,
-        flags.select,
-        flags.extend_select,
-        flags.ignore,
-    )
-    options = chosen.options(config, jobs=flags.jobs)
+    options = flags.options(config, jobs=flags.jobs)
     baselines = [Path(path) for path in (flags.baseline or config.baseline_path, flags.write_baseline) if path]
     if session.output_file in baselines:
         raise click.UsageError(f"-o and the baseline are one file: {session.output_file}")

@@ -37,18 +37,12 @@ _LENDERS = "give the GGUF, the folder or the repository that the template is ser
 
 
 @dataclass(frozen=True)
-class _Flags:
+class _Flags(Chosen):
     """The command's own options as typed; empty or None where they were not."""
 
-    engine: tuple[str, ...]
-    parsers: tuple[tuple[str, str], ...]
-    needs: tuple[str, ...]
     upstream: str
     against: str | None
     lock: Path | None
-    select: tuple[str, ...]
-    extend_select: tuple[str, ...]
-    ignore: tuple[str, ...]
     min_severity: Severity | None
     fail_on: Severity | None
     stdin_filename: str | None
@@ -94,16 +88,8 @@ def command(session: Session, ref: str, **values: Any) -> int:
 
     flags = _Flags(**values)
     _need_one_stdin(ref, flags)
-    chosen = Chosen(
-        flags.engine,
-        flags.parsers,
-        flags.needs,
-        flags.select,
-        flags.extend_select,
-        flags.ignore,
-    )
-    options = chosen.options(session.config, vetting=True)
     config = session.config
+    options = flags.options(config, vetting=True)
     read = references.read(
         [ref],
         stdin_filename=flags.stdin_filename,
