@@ -27,7 +27,7 @@ _REQUIRED = frozenset({"id", "name", "title", "impact", "need", "since", "fix"})
 _LISTS = frozenset({"subsumed-by"})
 _OPTIONAL = _LISTS | {"command"}
 # what tells of the rule where `lint` does not
-COMMANDS = ("lint", "vet", "pin")
+COMMANDS = ("lint", "vet", "pin", "probe")
 
 
 def read(path: Path) -> Card:
@@ -82,9 +82,23 @@ def _card(path: Path, entries: Mapping[str, str | tuple[str, ...]], prose: str) 
 
 @cache
 def all_cards() -> Mapping[str, Card]:
-    """Every card by id, in the order of the ids."""
-    files = sorted(data.folder("rules").glob("TL*.md"))
-    return MappingProxyType({path.stem: read(path) for path in files})
+    """Every card of a rule about templates by id, in the order of the ids."""
+    return _folder(data.folder("rules"))
+
+
+@cache
+def clauses() -> Mapping[str, Card]:
+    """Every card of a clause that `probe` checks; apart, since no other command needs them."""
+    return _folder(data.folder("rules") / "probe")
+
+
+def _folder(folder: Path) -> Mapping[str, Card]:
+    return MappingProxyType({path.stem: read(path) for path in sorted(folder.glob("TL*.md"))})
+
+
+def clause(rule: str) -> Card:
+    """The card of the clause of that id."""
+    return read(data.folder("rules") / "probe" / f"{rule}.md")
 
 
 def get(word: str) -> Card:
@@ -93,7 +107,7 @@ def get(word: str) -> Card:
     Raises:
         TemplatelintError: there is none.
     """
-    cards = all_cards()
+    cards = {**all_cards(), **clauses()}
     for card in cards.values():
         if word.lower() in {card.id.lower(), card.name}:
             return card

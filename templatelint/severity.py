@@ -38,3 +38,9 @@ def severity(impact: Impact, need: str, hit: AbstractSet[str], stance: Stance) -
         return "warning"
     decisive = bool(hit & stance.engines) if stance.named else hit >= stance.engines
     return "error" if decisive else "warning"
+
+
+def of_impact(impact: Impact) -> Severity:
+    """How much a fault weighs in what the user relies on, on the one engine that there is."""
+    weights: dict[Impact, Severity] = {"breaks": "error", "degrades": "warning", "informs": "note"}
+    return weights[impact]

@@ -22,6 +22,7 @@ COMMANDS = {
     "render": "Print the exact prompt that an engine gets.",
     "extract": "Print or write the templates a model carries.",
     "pin": "Write a lock of templates, or check files and servers against it.",
+    "probe": "Check which clauses of its contract a live endpoint keeps.",
     "embed": "Write a copy of a GGUF with another chat template.",
     "parse": "Read a model's raw output back: what it says, thinks and calls.",
     "rule": "Explain a rule, or list them.",

@@ -153,20 +153,30 @@ class Web:
         self._found = self.start
 
     @contextmanager
-    def ask(self, headers: Mapping[str, str] = NONE, *, url: str = "", body: bytes | None = None) -> Iterator[Answer]:
+    def ask(
+        self,
+        headers: Mapping[str, str] = NONE,
+        *,
+        url: str = "",
+        body: bytes | None = None,
+        patience: Patience | None = None,
+    ) -> Iterator[Answer]:
         """The answer to a GET, or to a POST of a JSON body; any status but a redirection.
 
         Args:
             headers: of this request, wherever it is redirected to.
             url: another address than the first; what it redirects to is not remembered.
             body: JSON.
+            patience: how long to wait for this answer alone, whatever others took.
 
         Raises:
             Refused: no connection, a redirection that is not followed, or time is up.
         """
         target = address(url) if url else self._found
+        if patience is not None:
+            self._watch.renew(patience.whole)
         for _ in range(_REDIRECTS + 1):
-            response = self._send(target, headers, body)
+            response = self._send(target, headers, body, patience or self._patience)
             try:
                 if response.status_code not in _REDIRECTING:
                     if not url:
@@ -178,13 +188,14 @@ class Web:
                 response.close()
         raise Refused(f"{self.name} redirects more than {_REDIRECTS} times")
 
-    def _send(self, target: Address, headers: Mapping[str, str], body: bytes | None) -> httpx2.Response:
+    def _send(
+        self, target: Address, headers: Mapping[str, str], body: bytes | None, patience: Patience
+    ) -> httpx2.Response:
         import httpx2
 
         own = self._own if target.origin == self.start.origin else {}
         fixed = {"accept-encoding": "identity", "user-agent": "templatelint"}
         kind = {} if body is None else {"content-type": "application/json"}
-        patience = self._patience
         limits = {"connect": patience.connect, "read": patience.read, "write": patience.read, "pool": patience.read}
         self.requests += 1
         try:
@@ -232,7 +243,7 @@ class Web:
         return failed(self.name, host, error, proxied=not self.start.loopback and _proxied(host))
 
     def _late(self) -> Refused:
-        return late(self.name, self._patience.whole, served=self._stay)
+        return late(self.name, self._watch.seconds, served=self._stay)
 
 
 def _basic(login: str) -> str:
@@ -269,13 +280,23 @@ class Watch:
     """Ends all connections at a point in time: a server that sends a byte now and then outlives any other limit."""
 
     def __init__(self, seconds: float) -> None:
+        self._sockets: list[Any] = []
+        self._start(seconds)
+
+    def _start(self, seconds: float) -> None:
         from threading import Timer
 
         self.expired = False
-        self._sockets: list[Any] = []
+        self.seconds = seconds
         self._timer = Timer(seconds, self._end)
         self._timer.daemon = True
         self._timer.start()
+
+    def renew(self, seconds: float) -> None:
+        """Count from now on, and so many seconds; of what has ended, nothing is kept."""
+        self.close()
+        self._sockets = [each for each in self._sockets if each.fileno() >= 0]
+        self._start(seconds)
 
     def trace(self, event: str, info: Mapping[str, Any]) -> None:
         """Take note of each connection; called by the client."""

@@ -80,7 +80,7 @@ def prompts(model: Model, bodies: Sequence[Mapping[str, Any]]) -> list[str | Non
 @contextmanager
 def _connected(ref: str, *, typed: bool, offline: bool) -> Iterator[tuple[Routes, str]]:
     """The routes of a server, and the id of the model that is meant; empty where none is."""
-    url, model_id = _parse(ref.partition(":")[2])
+    url, model_id = parsed(ref.partition(":")[2])
     base = address(url)
     name = f"server:{shown(url)}"
     if offline and not base.loopback:
@@ -95,7 +95,7 @@ def _connected(ref: str, *, typed: bool, offline: bool) -> Iterator[tuple[Routes
         yield Routes(web, base, KEY, key), model_id
 
 
-def _parse(text: str) -> tuple[str, str]:
+def parsed(text: str) -> tuple[str, str]:
     """The address of a server without `/v1`, and the id of a model; empty where none is named."""
     url = text if "://" in text else f"http://{text.removeprefix('//')}"
     try:

@@ -1,0 +1,126 @@
+"""A live OpenAI-compatible endpoint → which clauses of its contract it keeps, with what was sent and what came."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from templatelint.probe import running
+from templatelint.probe.client import Client
+from templatelint.probe.contact import contacted
+from templatelint.probe.endpoint import Endpoint, Served
+from templatelint.probe.prompts import Prompts, with_own
+from templatelint.probe.running import BrokenOff
+from templatelint.probe.verdict import WORDS
+from templatelint.sources.endpoint import parsed
+from templatelint.sources.web import Patience, Web
+from templatelint.sources.web_address import address, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from templatelint.model import Model
+    from templatelint.probe.catalogue import Check
+    from templatelint.probe.verdict import Result, Word
+    from templatelint.sources.reach import Reach
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to probe.
+
+    Attributes:
+        model: the id to ask for; empty for the only one.
+        linted: the model whose template ought to be in force.
+        key: sent as a bearer token; empty for none.
+        prompts: the user's own, as the JSON of their file, and its path.
+        tokens: that an answer may have, where a check does not need less.
+        seconds: that a request may take.
+    """
+
+    model: str = ""
+    linted: Model | None = None
+    key: str = field(default="", repr=False)
+    prompts: tuple[Mapping[str, str], str] | None = None
+    tokens: int = 512
+    seconds: float = 60.0
+
+
+@dataclass(frozen=True)
+class Probed:
+    """What came of it.
+
+    Attributes:
+        url: of the server, as people may see it.
+        model: the id that was asked for.
+        scripted: the dialect of the scripted model; empty where another one is served.
+        broken_off: why the server was asked no further, in a clause; empty where it was.
+    """
+
+    url: str
+    model: str
+    served: Served
+    results: tuple[Result, ...]
+    scripted: str = ""
+    broken_off: str = ""
+
+    @property
+    def summary(self) -> Mapping[Word, int]:
+        """How many checks ended with each verdict."""
+        count = Counter(result.verdict.word for result in self.results)
+        return {word: count[word] for word in WORDS}
+
+
+def probe(
+    url: str,
+    checks: Sequence[Check],
+    options: Options,
+    reach: Reach,
+    progress: Callable[[int, int], None] | None = None,
+) -> Probed:
+    """Check one model behind an endpoint.
+
+    Raises:
+        TemplatelintError: there is nothing to check: no server, no key, no such model.
+    """
+    with opened(url, options, reach) as endpoint:
+        results: list[Result] = []
+        why = ""
+        try:
+            for result in running.run(checks, endpoint, progress):
+                results.append(result)  # noqa: PERF402 (what there is when it breaks off is kept)
+        except BrokenOff as end:
+            why = end.why
+        dialect = endpoint.scripted.dialect if endpoint.scripted else ""
+        return Probed(endpoint.url, endpoint.model, endpoint.served, tuple(results), dialect, why)
+
+
+@contextmanager
+def opened(url: str, options: Options, reach: Reach) -> Iterator[Endpoint]:
+    """The endpoint at an address, after the first meeting."""
+    base_url, named = parsed(url.removeprefix("server:"))
+    base = address(base_url)
+    name = shown(base_url)
+    headers = {"authorization": f"Bearer {options.key}", "x-api-key": options.key} if options.key else {}
+    first = Patience(read=options.seconds, whole=options.seconds)
+    with Web(base_url, name=name, headers=headers, stay=True, patience=first) as web:
+        client = Client(web, base, options.seconds)
+        endpoint = contacted(
+            Endpoint(
+                name,
+                options.model or named,
+                client.ask,
+                linted=options.linted,
+                tokens=options.tokens,
+                seconds=options.seconds,
+            ),
+            reach,
+        )
+        if options.prompts is not None:
+            endpoint.prompts = with_own(endpoint.prompts, *options.prompts)
+        yield endpoint
+
+
+__all__ = ["Endpoint", "Options", "Probed", "Prompts", "opened", "probe"]

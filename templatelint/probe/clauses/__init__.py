@@ -1,0 +1,1 @@
+"""The clauses: functions (endpoint) → verdict, a module a topic, named as in the catalogue."""

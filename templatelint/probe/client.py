@@ -1,0 +1,111 @@
+"""A request → the exchange it makes with a server: bounded in time and bytes, streams read as they come."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from templatelint.probe.exchange import Event, Exchange
+from templatelint.probe.sse import Frames
+from templatelint.sources.web import Patience, Web
+from templatelint.sources.web_refusals import Cut, Refused
+
+if TYPE_CHECKING:
+    from templatelint.probe.exchange import Asked
+    from templatelint.sources.web import Answer
+    from templatelint.sources.web_address import Address
+
+_LARGEST = 8 << 20  # bytes of an answer
+_MANY = 50_000  # events of a stream
+_CONNECT = 5.0  # seconds
+
+
+class Client:
+    """Asks one server; connections are kept, and opened anew once where the server has closed one meanwhile.
+
+    Attributes:
+        seconds: that one request may take.
+        sent: how many requests were made.
+    """
+
+    def __init__(self, web: Web, base: Address, seconds: float) -> None:
+        self._web = web
+        self._base = base.url.rstrip("/")
+        self.seconds = seconds
+        self.sent = 0
+
+    def ask(self, asked: Asked) -> Exchange:
+        """The exchange; what went wrong on the way is in it."""
+        exchange = self._once(asked)
+        # what a kept connection does when its server has closed it: nothing came of the request
+        if exchange.cut and not exchange.status:
+            exchange = self._once(asked)
+        return exchange
+
+    def _once(self, asked: Asked) -> Exchange:
+        self.sent += 1
+        start = time.monotonic()
+        wait = self.seconds if asked.leave_at is None else asked.leave_at
+        received = _Received(asked, start)
+        try:
+            with self._web.ask(
+                asked.headers,
+                url=self._base + asked.path,
+                body=asked.raw,
+                patience=Patience(connect=_CONNECT, read=wait, whole=wait),
+            ) as answer:
+                received.read(answer)
+        except Cut as trouble:
+            return received.exchange(cut=True, error="" if received.status else trouble.message)
+        except Refused as trouble:
+            late = time.monotonic() - start >= wait
+            if late and asked.leave_at is not None:
+                return received.exchange(left=True)
+            error = f"nothing more within {self.seconds:g} s" if late else trouble.message
+            return received.exchange(error=error)
+        return received.exchange(left=received.left, error=received.error)
+
+
+class _Received:
+    """What has come of an answer so far."""
+
+    def __init__(self, asked: Asked, start: float) -> None:
+        self._asked = asked
+        self._start = start
+        self.status = 0
+        self.left = False
+        self.error = ""
+        self._headers: dict[str, str] = {}
+        self._body = bytearray()
+        self._events: list[Event] | None = None
+
+    def read(self, answer: Answer) -> None:
+        self.status = answer.status
+        self._headers = dict(answer.headers)
+        frames = None
+        if self._headers.get("content-type", "").lower().startswith("text/event-stream"):
+            frames, self._events = Frames(), []
+        for part in answer.parts():
+            self._body += part
+            if frames is not None and self._events is not None:
+                at = time.monotonic() - self._start
+                self._events += [Event(name, data, at) for name, data in frames.feed(part)]
+                if self._asked.leave_after is not None and len(self._events) >= self._asked.leave_after:
+                    self.left = True
+                    return
+            if len(self._body) > _LARGEST or (self._events is not None and len(self._events) > _MANY):
+                self.error = f"more than {_LARGEST:,} bytes or {_MANY:,} events"
+                return
+
+    def exchange(self, *, cut: bool = False, left: bool = False, error: str = "") -> Exchange:
+        return Exchange(
+            self._asked,
+            self.status,
+            self._headers,
+            bytes(self._body),
+            None if self._events is None else tuple(self._events),
+            time.monotonic() - self._start,
+            cut,
+            left,
+            error,
+        )
