@@ -2,46 +2,40 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from templatelint.model import SEVERITIES
 from templatelint.report import statistics
 from templatelint.report.evidence import rerun
 from templatelint.report.full import where
+from templatelint.report.markdown_text import ROOM, code, cut, fitting, folded, inert, prose
 from templatelint.report.summary import counted, not_run_lines
 from templatelint.report.terminal import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
 
     from templatelint.model import Finding, Report
     from templatelint.report import Setting
 
-# Characters. GitHub takes comments of 65,536, entities and all; what stands beside the findings gets a share of that.
-_ROOM, _SHARE = 60_000, 6_000
+_SHARE = 6_000  # characters of what stands beside the findings
 _ROWS = 25  # templates that the table names
-_TEXT, _REF, _GAP = 600, 120, 240  # characters of a text, of a name in the table, and of a line at the end
+_REF, _GAP = 120, 240  # characters of a name in the table, and of a line at the end
 _REMARKS = 8
-# What Markdown or HTML could take for markup. As entities, they are text whatever stands around them.
-_MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~&$]")
-# What becomes a link or a notice to somebody all the same: a space of no width keeps it apart.
-_NOTICE = re.compile(r"@(?=\w)|(?:&#35;|\bGH-)(?=\d)|:(?=//)|\bwww(?=\.)", re.IGNORECASE)
-_BACKTICKS = re.compile("`+")
 
 
 def write(report: Report, setting: Setting) -> Iterator[str]:
     """The text; what is less severe than asked for, or finds no room, is folded away or counted."""
     head = foot = ""
     if not setting.quiet:
-        answer = [f"{_prose(setting.answer)}\n\n"] if setting.answer else []
+        answer = [f"{prose(setting.answer)}\n\n"] if setting.answer else []
         head = f"### templatelint: {_verdict(report)}\n\n" + "".join((*answer, *_troubles(setting), *_table(report)))
         foot = "".join(_foot(report, setting))
     yield head
     if setting.statistics:
         yield from _statistics(report, setting)
     else:
-        yield from _findings(report, setting, _ROOM - len(head) - len(foot))
+        yield from _findings(report, setting, ROOM - len(head) - len(foot))
     yield foot
 
 
@@ -55,11 +49,11 @@ def _verdict(report: Report) -> str:
 
 def _troubles(setting: Setting) -> Iterator[str]:
     lines = [
-        f"- **not read**: {_prose(row.message)}{f' ({_prose(row.help)})' if row.help else ''}\n"
+        f"- **not read**: {prose(row.message)}{f' ({prose(row.help)})' if row.help else ''}\n"
         for row in setting.unreadable
     ]
     if lines:
-        yield from _first(lines, _SHARE)
+        yield from fitting(lines, _SHARE)
         yield "\n"
 
 
@@ -77,7 +71,7 @@ def _table(report: Report) -> Iterator[str]:
     ranked = sorted(rows.items(), key=lambda row: [-count for count in row[1]])
     yield f"| template | {' | '.join(f'{severity}s' for severity in SEVERITIES)} |\n|---|{'--:|' * len(SEVERITIES)}\n"
     for ref, counts in ranked[:_ROWS]:
-        name = _inert(visible(_cut(ref, _REF)))
+        name = inert(visible(cut(ref, _REF)))
         yield f"| <code>{name}</code> | {' | '.join(str(count or '') for count in counts)} |\n"
     if rest := ranked[_ROWS:]:
         totals = [sum(counts[at] for _, counts in rest) for at in range(len(SEVERITIES))]
@@ -92,7 +86,7 @@ def _statistics(report: Report, setting: Setting) -> Iterator[str]:
     if rows:
         yield "| count | rule | severity | name |\n|--:|---|---|---|\n"
         for first, count in rows:
-            yield f"| {count} | {_prose(first.rule)} | {first.severity} | {_prose(first.name)} |\n"
+            yield f"| {count} | {prose(first.rule)} | {first.severity} | {prose(first.name)} |\n"
         yield "\n"
 
 
@@ -102,48 +96,32 @@ def _statistics(report: Report, setting: Setting) -> Iterator[str]:
 def _findings(report: Report, setting: Setting, room: int) -> Iterator[str]:
     ordered = sorted(report.findings, key=lambda finding: SEVERITIES.index(finding.severity))
     shown = [_item(finding, setting) for finding in ordered if setting.shows(finding.severity)]
-    told = [*_first(shown, room)]
+    told = [*fitting(shown, room)]
     yield from told
     if told:
         yield "\n"
-    folded = [finding for finding in ordered if not setting.shows(finding.severity)]
-    if not folded or setting.quiet:
+    below = [finding for finding in ordered if not setting.shows(finding.severity)]
+    if not below or setting.quiet:
         return
-    counts = [(severity, sum(one.severity == severity for one in folded)) for severity in SEVERITIES]
+    counts = [(severity, sum(one.severity == severity for one in below)) for severity in SEVERITIES]
     named = ", ".join(counted(count, severity) for severity, count in counts if count)
-    items = (_item(finding, setting) for finding in folded)
-    yield from _folded(named, _first([*items], room - sum(map(len, told))))
+    items = (_item(finding, setting) for finding in below)
+    yield from folded(named, fitting([*items], room - sum(map(len, told))))
     yield "\n"
-
-
-def _folded(summary: str, lines: Iterable[str]) -> Iterator[str]:
-    yield f"<details><summary>{summary}</summary>\n\n"
-    yield from lines
-    yield "\n</details>\n"
-
-
-def _first(items: Sequence[str], room: int) -> Iterator[str]:
-    """As many of the items as there is room for, and how many there are besides."""
-    for number, item in enumerate(items):
-        room -= len(item)
-        if room < 0:
-            yield f"- … and {len(items) - number} more: there is no room here\n"
-            return
-        yield item
 
 
 def _item(finding: Finding, setting: Setting) -> str:
     lines = [
-        f"- **{finding.severity}** {_prose(finding.rule)} {_prose(finding.name)}: {_prose(finding.message)}",
-        " · ".join(filter(None, (_code(where(finding)), _prose(_grounds(finding))))),
+        f"- **{finding.severity}** {prose(finding.rule)} {prose(finding.name)}: {prose(finding.message)}",
+        " · ".join(filter(None, (code(where(finding)), prose(_grounds(finding))))),
     ]
     for other in finding.related:
-        place = _code(f"{other.place.path}:{other.place.line}:{other.place.column}")
-        lines.append(f"{_prose(other.message)}: {place}")
+        place = code(f"{other.place.path}:{other.place.line}:{other.place.column}")
+        lines.append(f"{prose(other.message)}: {place}")
     if finding.help:
-        lines.append(f"help: {_prose(finding.help)}")
+        lines.append(f"help: {prose(finding.help)}")
     if command := rerun(finding, setting.replay):
-        lines.append(f"see it: {_code(command)}")
+        lines.append(f"see it: {code(command)}")
     return "<br>\n  ".join(lines) + "\n"
 
 
@@ -162,38 +140,9 @@ def _foot(report: Report, setting: Setting) -> Iterator[str]:
     parts += [*remarks][:_REMARKS]
     parts += [f"{len(remarks) - _REMARKS} more remarks"] if len(remarks) > _REMARKS else []
     if parts:
-        yield f"{' · '.join(_prose(part, _GAP) for part in parts)}\n"
+        yield f"{' · '.join(prose(part, _GAP) for part in parts)}\n"
     gaps = [line.strip().removeprefix("not run: ") for line in not_run_lines(report)]
     if gaps:
-        lines = [f"- {_prose(line, _GAP)}\n" for line in gaps]
+        lines = [f"- {prose(line, _GAP)}\n" for line in gaps]
         yield "\n"
-        yield from _folded(f"{counted(len(gaps), 'gap')}: checks and engines that did not run", _first(lines, _SHARE))
-
-
-# ----------------------------------------------------------------------------------------------- the texts
-
-
-def _prose(text: str, room: int = _TEXT) -> str:
-    """One line of text as it is, except that what our messages put between backticks is code."""
-    parts = visible(_cut(text, room)).split("`")
-    if len(parts) % 2 == 0:  # one is open: it is no mark of ours
-        return _inert("`".join(parts))
-    return "".join(f"<code>{_inert(part)}</code>" if at % 2 else _inert(part) for at, part in enumerate(parts))
-
-
-def _inert(text: str) -> str:
-    """Text that is no markup, and neither calls nor links to anything."""
-    escaped = _MARKUP.sub(lambda found: f"&#{ord(found[0])};", text)
-    return _NOTICE.sub(lambda found: f"{found[0]}&#8203;", escaped)
-
-
-def _code(text: str) -> str:
-    """A span of code that can be copied; outside tables."""
-    text = visible(_cut(text))
-    fence = "`" * (max((len(found[0]) for found in _BACKTICKS.finditer(text)), default=0) + 1)
-    pad = " " if text.startswith(("`", " ")) or text.endswith(("`", " ")) else ""
-    return f"{fence}{pad}{text}{pad}{fence}"
-
-
-def _cut(text: str, room: int = _TEXT) -> str:
-    return text if len(text) <= room else f"{text[:room]}…"
+        yield from folded(f"{counted(len(gaps), 'gap')}: checks and engines that did not run", fitting(lines, _SHARE))
