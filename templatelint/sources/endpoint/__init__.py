@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from templatelint.errors import TemplatelintError, clip
-from templatelint.sources.endpoint.routes import Routes, Told, table
+from templatelint.sources.endpoint.routes import Routes, Silent, Told, Wire, table
 from templatelint.sources.web import Patience, Web
 from templatelint.sources.web_address import address, shown
 
@@ -28,8 +28,8 @@ LOGIN = "login"
 """The setting of a launch that says that its address holds a name and a password."""
 
 _PATIENCE = Patience(connect=5.0, read=20.0, whole=60.0)
-# Asked in this order: a route of an earlier one tells it apart from those behind it.
-_KINDS = ("llama_server", "ollama_server", "vllm", "sglang")
+# Asked in this order: a route of an earlier one tells it apart from those behind it. Module → the engine's id.
+_KINDS = {"llama_server": "llama.cpp", "ollama_server": "ollama", "vllm": "vllm", "sglang": "sglang"}
 _OK = 200
 _PLAIN = "/:@"  # what a model's id may hold besides, without another meaning in a query
 _FORM = "give server:http://HOST:PORT, and ?model=ID behind it where it serves several models"
@@ -47,7 +47,16 @@ def resolve(ref: str, reach: Reach) -> Model:
         TemplatelintError: no server, none that is known, no such model, or one whose template it does not tell.
     """
     with _connected(ref, typed=reach.typed, offline=reach.offline) as (routes, model_id):
-        told = _ask(routes, model_id, reach)
+        return served(routes, model_id, reach)
+
+
+def served(routes: Routes, model_id: str, reach: Reach) -> Model:
+    """The model behind the routes of a server; see `resolve`.
+
+    Raises:
+        TemplatelintError: as there; `Silent` where it is known what serves it.
+    """
+    told = _ask(routes, model_id, reach)
     # name and password are in no reference that we hand on
     how = {LOGIN: bool(routes.base.login), KEYED: routes.key == "sent"}
     settings = {**told.launch.settings, **{name: True for name, holds in how.items() if holds}}
@@ -92,7 +101,7 @@ def _connected(ref: str, *, typed: bool, offline: bool) -> Iterator[tuple[Routes
     key: Key = "none" if not secret else "sent" if typed or base.loopback else "withheld"
     headers = {"authorization": f"Bearer {secret}"} if key == "sent" else {}
     with Web(url, name=name, headers=headers, stay=True, patience=_PATIENCE) as web:
-        yield Routes(web, base, KEY, key), model_id
+        yield Routes(name, base, Wire(web, base, KEY, key), key), model_id
 
 
 def parsed(text: str) -> tuple[str, str]:
@@ -113,9 +122,13 @@ def parsed(text: str) -> tuple[str, str]:
 
 
 def _ask(routes: Routes, model_id: str, reach: Reach) -> Told:
-    for kind in _KINDS:
-        source = import_module(f"{__name__}.{kind}")
-        told = source.ask(routes, model_id, reach)
+    for module, engine in _KINDS.items():
+        source = import_module(f"{__name__}.{module}")
+        try:
+            told = source.ask(routes, model_id, reach)
+        except Silent as silence:
+            silence.engine = engine
+            raise
         if isinstance(told, Told):
             return told
     listed = routes.get("/v1/models")

@@ -15,7 +15,7 @@ from templatelint.sources.web_refusals import Refused
 from templatelint.texts import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from templatelint.sources.web import Answer, Web
     from templatelint.sources.web_address import Address
@@ -63,6 +63,58 @@ class Told:
         )
 
 
+class Wire:
+    """Asks a server over HTTP.
+
+    Attributes:
+        variable: of the environment, that holds the user's key.
+    """
+
+    def __init__(self, web: Web, base: Address, variable: str, key: Key) -> None:
+        self._web = web
+        self._base = base.url.rstrip("/")
+        self._variable = variable
+        self._key = key
+
+    def __call__(self, path: str, body: Any = None) -> tuple[int, Any]:
+        """Status and JSON value of the answer; the value is None where it is none.
+
+        Raises:
+            Refused: no connection, no access, or an answer beyond all bounds.
+        """
+        raw = None if body is None else json.dumps(body).encode()
+        with self._web.ask(url=self._base + path, body=raw) as answer:
+            if answer.status in (_NO_LOGIN, _NO_ACCESS):
+                raise self._no_access(answer)
+            content = self._content(answer)
+        return answer.status, _value(content)
+
+    def _content(self, answer: Answer) -> bytes:
+        content = None if answer.encoded else answer.up_to(_MAX_ANSWER)
+        if content is None:
+            raise Refused(f"{self._web.name} answers with more than {_MAX_ANSWER:,} bytes, or encoded", help=None)
+        return content
+
+    def _no_access(self, answer: Answer) -> Refused:
+        refused = self._web.refusal(answer)
+        cure = {
+            "none": f"set {self._variable} to its key",
+            "sent": f"{self._variable} is not accepted",
+            "withheld": f"{self._variable} is not sent to a host that a file names: give {self._web.name} as the REF",
+        }[self._key]
+        return Refused(refused.message, help=cure, status=refused.status, headers=refused.headers)
+
+
+class Silent(TemplatelintError):
+    """A server that is known, and does not tell the template that is in force.
+
+    Attributes:
+        engine: its id; empty until it is known.
+    """
+
+    engine = ""
+
+
 class Routes:
     """A server that is asked one route after the other.
 
@@ -72,12 +124,21 @@ class Routes:
         key: what became of the user's key.
     """
 
-    def __init__(self, web: Web, base: Address, variable: str, key: Key) -> None:
-        self.name = web.name
+    def __init__(
+        self, name: str, base: Address, asking: Callable[[str, Any], tuple[int, Any]], key: Key = "none"
+    ) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            name: what messages call it.
+            base: its address.
+            asking: path and body (None for a GET) → status and JSON value, as `Wire` does it.
+            key: what became of the user's key.
+        """
+        self.name = name
         self.base = base
-        self._web = web
-        self._variable = variable
         self.key = key
+        self._asking = asking
 
     def get(self, path: str) -> Any:
         """The JSON value that a route answers with; None where there is no such route.
@@ -97,30 +158,10 @@ class Routes:
 
     def ask(self, path: str, body: Any = None) -> tuple[int, Any]:
         """Status and JSON value of the answer to a GET, or to a POST of a body; the value is None where it is none."""
-        raw = None if body is None else json.dumps(body).encode()
-        with self._web.ask(url=self.base.url.rstrip("/") + path, body=raw) as answer:
-            if answer.status in (_NO_LOGIN, _NO_ACCESS):
-                raise self._no_access(answer)
-            content = self._content(answer)
-        value = _value(content)
-        if answer.status == _NOT_READY:
+        status, value = self._asking(path, body)
+        if status == _NOT_READY:
             raise Refused(f"{self.name} is not ready{_reason(value)}", help="try again when its model is loaded")
-        return answer.status, value
-
-    def _content(self, answer: Answer) -> bytes:
-        content = None if answer.encoded else answer.up_to(_MAX_ANSWER)
-        if content is None:
-            raise Refused(f"{self.name} answers with more than {_MAX_ANSWER:,} bytes, or encoded", help=None)
-        return content
-
-    def _no_access(self, answer: Answer) -> Refused:
-        refused = self._web.refusal(answer)
-        cure = {
-            "none": f"set {self._variable} to its key",
-            "sent": f"{self._variable} is not accepted",
-            "withheld": f"{self._variable} is not sent to a host that a file names: give {self.name} as the REF",
-        }[self.key]
-        return Refused(refused.message, help=cure, status=refused.status, headers=refused.headers)
+        return status, value
 
     def pick(self, wanted: str, known: Sequence[str]) -> str:
         """The id of the model that is meant: the named one, or the only one.
@@ -144,9 +185,9 @@ class Routes:
             )
         return known[0]
 
-    def silent(self, why: str, cure: str) -> TemplatelintError:
+    def silent(self, why: str, cure: str) -> Silent:
         """The error for a server that does not tell the template that is in force."""
-        return TemplatelintError(f"{self.name} {why}", help=cure)
+        return Silent(f"{self.name} {why}", help=cure)
 
 
 def table(value: Any) -> Mapping[str, Any]:
