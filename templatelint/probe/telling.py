@@ -1,0 +1,56 @@
+"""An answer, or a value in it → the words in which a verdict tells of it: short, and of any JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from templatelint.errors import clip
+from templatelint.probe.verdict import inconclusive
+from templatelint.sources.endpoint.routes import text
+
+if TYPE_CHECKING:
+    from templatelint.probe.exchange import Exchange
+    from templatelint.probe.verdict import Verdict
+
+_ROOM = 60  # characters of a text that a message repeats
+_SAID = 160  # characters of an error's own words
+# no access, too slow, too many, overloaded: what was asked is not what this answer is about
+_BUSY = frozenset({401, 403, 408, 429, 503, 529})
+
+
+def quoted(value: Any, room: int = _ROOM) -> str:
+    """A JSON value: texts and numbers as they are, with all that a terminal would act on escaped; else its kind."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return clip(repr(value), room)
+    if isinstance(value, str):
+        return clip(repr(clip(value, 4 * room)), room)
+    return "an object" if isinstance(value, Mapping) else "an array"
+
+
+def http(exchange: Exchange) -> str:
+    """The status of an answer, and what its error says."""
+    said = error_message(exchange)
+    return f"HTTP {exchange.status}: {clip(repr(said)[1:-1], _SAID)}" if said else f"HTTP {exchange.status}"
+
+
+def error_message(exchange: Exchange) -> str:
+    """What the error object of an answer says; empty where there is none that says something."""
+    error = exchange.object.get("error")
+    return (text(error.get("message")) if isinstance(error, Mapping) else "").strip()
+
+
+def busy(exchange: Exchange) -> Verdict | None:
+    """That the server had other reasons to refuse than the request; None where it had none."""
+    if exchange.status not in _BUSY:
+        return None
+    return inconclusive(f"the server turns the request away: {http(exchange)}")
+
+
+def counted(number: int, what: str) -> str:
+    """A number and what it counts."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
