@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _REASONING = b"x"  # stands for reasoning where the generation prompt opens it and the template prints none
 _MARK = "TEMPLATELINT_MARK"
 _ORDER: tuple[Status, ...] = ("ok", "ok_extra_content", "wrong_args", "wrong_calls", "as_content", "parse_error")
-_FAILURES = (RenderFailure, InvalidRequest, NotAnalysable)
+FAILURES = (RenderFailure, InvalidRequest, NotAnalysable)
 _MARKER = re.compile(r"<[^<>\s]+>|\[[^\[\]\s]+\]")
 _OPEN_MARKER = re.compile(r"<[^<>\s]*\Z")
 _LONGEST_MARKER = 64
@@ -42,13 +42,13 @@ def read_back(loaded: LoadedTemplate, request: Request, now: datetime) -> ReadBa
     try:
         before = _chat(request, at)
         opened = loaded.opened(before, now)
-    except _FAILURES as error:
-        return ReadBack("prefix_error", error=_shown(error))
+    except FAILURES as error:
+        return ReadBack("prefix_error", error=shown(error))
     try:
         chat = _chat(request, at + 1)
         printed = loaded.printed(chat, now)
-    except _FAILURES as error:
-        return ReadBack("render_error", error=_shown(error))
+    except FAILURES as error:
+        return ReadBack("render_error", error=shown(error))
     return _Trip(loaded, request, chat, opened, now).result(printed)
 
 
@@ -69,7 +69,8 @@ def _chat(request: Request, count: int) -> ChatRequest:
     return replace(chat, messages=chat.messages[:-1])
 
 
-def _shown(error: Exception) -> str:
+def shown(error: Exception) -> str:
+    """What one of `FAILURES` says."""
     return error.record.message if isinstance(error, RenderFailure) else str(error)
 
 
@@ -104,6 +105,20 @@ def parse(loaded: LoadedTemplate, request: Request, chat: ChatRequest, opened: O
     if loaded.analysis is None or isinstance(loaded.analysis, NotAnalysable):
         raise NoMatch  # there would be no prompt either
     return automatic.parse(loaded.analysis, reply, setting)
+
+
+def thoughts(loaded: LoadedTemplate, opened: Opened) -> tuple[bytes, bytes]:
+    """What opens and closes reasoning in a reply, without the white space around it; empty where nothing does."""
+    handler = loaded.handler
+    if handler is None:
+        analysis = loaded.analysis
+        if analysis is None or isinstance(analysis, NotAnalysable):
+            return b"", b""
+        return analysis.reasoning.start.strip(BLANKS), analysis.reasoning.end.strip(BLANKS)
+    if not handler.supports_thinking(loaded.source):
+        return b"", b""
+    start, end = prefill.tags(handler, loaded.source, opened.variables, thinking=opened.thinking)
+    return start.strip(BLANKS), (handler.closing.encode() or end).strip(BLANKS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +163,7 @@ class _Trip:
         if printed.startswith(prompt):
             return printed[len(prompt) :]
         shared = shared_head(printed, prompt)
-        start, _ = self._thoughts()
+        start, _ = thoughts(self.loaded, self.opened)
         cue = self.opened.generation_prompt.decode("utf-8", "replace")
         header = cue.partition(start.decode("utf-8", "replace"))[0] if start else cue
         found = printed.find(header, max(0, shared - len(header)))
@@ -166,7 +181,7 @@ class _Trip:
         )
         try:
             printed = self.loaded.printed(replace(self.chat, messages=(*self.chat.messages, *results)), self.now)
-        except _FAILURES:
+        except FAILURES:
             return ""
         reply, found, _ = self._reply(printed).partition(_MARK)
         return reply if found else ""
@@ -175,7 +190,7 @@ class _Trip:
 
     def _best(self, text: str, turn_end: str) -> ReadBack:
         """What is read out of the reply; of the ways in which it may start and end, the one that does best."""
-        _, closing = self._thoughts()
+        _, closing = thoughts(self.loaded, self.opened)
         starts = [b""] if not closing or closing.decode("utf-8", "replace") in text else [b"", _REASONING + closing]
         found: list[ReadBack] = []
         for start in starts:
@@ -218,7 +233,7 @@ class _Trip:
         answer = replace(self._sent, content=_MARK, parts=(), calls=(), reasoning="")
         try:
             printed = self.loaded.printed(replace(self.chat, messages=(*self.chat.messages[:-1], answer)), self.now)
-        except _FAILURES:
+        except FAILURES:
             return ""
         return printed.rpartition(_MARK)[2] if _MARK in printed else ""
 
@@ -232,19 +247,6 @@ class _Trip:
             return ReadBack("parse_error", text, error=str(error))
         calls = [ReadCall(call.name, call.arguments) for call in parsed.calls]
         return ReadBack(self._status(parsed), text, calls, parsed.content, parsed.reasoning)
-
-    def _thoughts(self) -> tuple[bytes, bytes]:
-        """What opens and closes reasoning in a reply."""
-        handler, opened = self.loaded.handler, self.opened
-        if handler is None:
-            analysis = self.loaded.analysis
-            if analysis is None or isinstance(analysis, NotAnalysable):
-                return b"", b""
-            return analysis.reasoning.start.strip(BLANKS), analysis.reasoning.end.strip(BLANKS)
-        if not handler.supports_thinking(self.loaded.source):
-            return b"", b""
-        start, end = prefill.tags(handler, self.loaded.source, opened.variables, thinking=opened.thinking)
-        return start.strip(BLANKS), (handler.closing.encode() or end).strip(BLANKS)
 
     def _status(self, parsed: Parsed) -> Status:
         sent = self._sent

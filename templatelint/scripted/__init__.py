@@ -1,0 +1,249 @@
+"""A model's template → a small GGUF that says scripted replies in any llama.cpp, calls of tools in its dialect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from templatelint.errors import TemplatelintError
+from templatelint.scripted import scripts
+from templatelint.scripted.scripts import Script, selector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from templatelint.dialects.reply import ToolCall
+    from templatelint.model import Model
+    from templatelint.scripted.wording import Wording
+
+_EPSILON = 1e-6
+# Calls in the first of these whose marks the template does not have are calls that its model must not write.
+_FOREIGN = ("functionary-v3.1", "hermes", "mistral", "llama3-json")
+_FALLBACK_END = "<|im_end|>"
+_MOST_TEXT = 40_000  # bytes of all scripts
+
+
+@dataclass(frozen=True, slots=True)
+class Scripted:
+    """A scripted model.
+
+    Attributes:
+        gguf: the file.
+        dialect: that of its calls; `none` where it makes none.
+        texts: script → exactly what the model says.
+        marker: what stands in prompts before the result of a tool, and chooses the script `answer`; may be empty.
+        foreign: the dialect of the script `foreign`.
+        notes: what it cannot do, a clause each.
+    """
+
+    gguf: bytes = field(repr=False)
+    dialect: str
+    texts: Mapping[str, str]
+    marker: str
+    foreign: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def selectors(self) -> tuple[str, ...]:
+        """What a message can hold to choose a script."""
+        return tuple(map(selector, self.texts))
+
+
+def write(model: Model, *, dialect: str | None = None, further: Mapping[str, str | Sequence[ToolCall]] = {}) -> bytes:
+    """The file alone; see `script`."""
+    return script(model, dialect=dialect, further=further).gguf
+
+
+def script(
+    model: Model, *, dialect: str | None = None, further: Mapping[str, str | Sequence[ToolCall]] = {}
+) -> Scripted:
+    """A model that says scripts with the template of another.
+
+    Args:
+        model: whose templates and special tokens it gets.
+        dialect: the name of the dialect of its calls, where that is not to be the template's own.
+        further: script → text, or the calls that it makes; they go before our own of the same names.
+
+    Raises:
+        TemplatelintError: the model has no template, there is no such dialect, or no model can say the scripts.
+    """
+    from templatelint import dialects
+    from templatelint.scripted import wording
+
+    if not model.templates:
+        raise TemplatelintError(f"{model.ref} carries no chat template")
+    if dialect is not None:
+        dialect = dialects.get(dialect).name
+    calls = {name: tuple(wanted) for name, wanted in further.items() if not isinstance(wanted, str)}
+    known = wording.of(model, dialect, calls)
+    foreign = _foreign(model, known)
+    lines, notes = _lines(known, foreign, further)
+    return Scripted(
+        gguf=_file(model, known, lines),
+        dialect=known.dialect,
+        texts={line.name: ("" if line.bare else known.prefix) + line.text for line in lines},
+        marker=known.result,
+        foreign=foreign,
+        notes=notes,
+    )
+
+
+def _lines(
+    known: Wording, foreign: str, further: Mapping[str, str | Sequence[ToolCall]]
+) -> tuple[list[Script], tuple[str, ...]]:
+    """The scripts, and what is missing among them."""
+    from templatelint import dialects
+
+    whole = dict(known.texts)  # with what closes the generation prompt's thoughts
+    plain = {
+        **scripts.TEXTS,
+        scripts.ABOUT: f"{scripts.HANDSHAKE} {known.dialect}",
+        scripts.FOREIGN: dialects.get(foreign).write(scripts.FOREIGN_CALLS),
+        **{name: text for name, text in further.items() if isinstance(text, str)},
+    }
+    missing = [name for name in (*scripts.CALLS, *further) if name not in whole and name not in plain]
+    plain |= {name: scripts.PROSE for name in missing if name in further or name == "tool"}
+    notes = []
+    if known.why:
+        notes.append(f"llama.cpp gives no prompt with this template: {known.why}")
+    elif "tool" in missing:
+        notes.append("the template writes no calls that llama.cpp reads back: scripts of calls say prose instead")
+    elif missing:
+        notes.append(f"llama.cpp does not read back what the template writes for {', '.join(missing)}: they say prose")
+    plain |= {name: plain.get(name, f"{scripts.PLAIN} No call: {name}.") for name in missing}
+    lines = []
+    for name in dict.fromkeys((*scripts.NAMES, *further)):
+        endless, insistent = name in scripts.ENDLESS_NAMES, name in scripts.INSISTENT_NAMES
+        own = name in further
+        if name in plain:
+            lines.append(Script(name, plain[name], False, endless and not own, insistent and not own))
+        elif name in whole:
+            bare = not whole[name].startswith(known.prefix) or not known.prefix
+            text = whole[name] if bare else whole[name][len(known.prefix) :]
+            lines.append(Script(name, text, bare and bool(known.prefix)))
+    return lines, tuple(notes)
+
+
+def _foreign(model: Model, known: Wording) -> str:
+    from templatelint import dialects
+
+    sources = "\0".join(template.source for template in model.templates)
+    for name in _FOREIGN:
+        if name != known.dialect and not any(mark in sources for mark in dialects.get(name).openings):
+            return name
+    return next(name for name in _FOREIGN if name != known.dialect)
+
+
+# ------------------------------------------------------------------------------------------------ the file
+
+
+def _file(model: Model, known: Wording, lines: Sequence[Script]) -> bytes:
+    from templatelint.engines.llamacpp.facts import load
+    from templatelint.engines.llamacpp.loaded import Ends
+    from templatelint.gguf_writing import gguf
+    from templatelint.scripted import automaton
+    from templatelint.scripted.pieces import Cutter
+    from templatelint.scripted.vocabulary import vocabulary
+    from templatelint.scripted.wording import closer, opener
+
+    facts = load()
+    ends = Ends.of(model.tokenizer, facts)
+    closing = _ends(model, known, ends, facts.vocabulary)
+    if len(lines) >= automaton.CHOICES:
+        raise TemplatelintError(f"{len(lines)} scripts are too many: {automaton.CHOICES - 1} are the most")
+    if sum(len(line.text.encode("utf-8", "replace")) for line in lines) > _MOST_TEXT:
+        raise TemplatelintError(f"the scripts have more than {_MOST_TEXT:,} bytes")
+    tool = next((line.text for line in lines if line.name == "tool" and "tool" in known.texts), "")
+    texts = {line.name: line.text for line in lines}
+    texts |= {
+        " prefix": known.prefix if any(not line.bare for line in lines) else "",
+        " opener": opener(tool, scripts.CALLS["tool"][0]) if tool else "",
+        " closer": closer(tool, "Paris") if tool else "",
+    }
+    numbers = {line.name: number for number, line in enumerate(lines)}
+    selectors = {selector(name): number for name, number in numbers.items()}
+    if known.result:
+        selectors[known.result] = numbers[scripts.ANSWER_NAME]
+    specials = _specials(model, known, ends, texts.values())
+    cutter = Cutter(
+        [text.encode("utf-8", "surrogatepass") for text in (*closing, *specials, *selectors, *facts.vocabulary.ends)]
+    )
+    # the shortest first: they find fewer pieces that are still free
+    pieces = {name: cutter.cut(name, texts[name]) for name in sorted(texts, key=lambda name: len(texts[name]))}
+    words = vocabulary(closing, specials, selectors, [piece for own in pieces.values() for piece in own])
+    ids = iter(range(len(words.tokens), len(words.texts)))
+    runs = {name: tuple(next(ids) for _ in own) for name, own in pieces.items()}
+    plan = automaton.Plan(
+        tokens=words.tokens,
+        size=len(words.texts),
+        lines=[automaton.Line(runs[line.name], line.bare, line.endless, line.insistent) for line in lines],
+        default=numbers[scripts.DEFAULT],
+        prefix=runs[" prefix"],
+        opener=runs[" opener"],
+        closer=runs[" closer"],
+    )
+    return gguf(dict(_metadata(model, ends, closing, words.texts, words.types)), automaton.tensors(plan))
+
+
+def _ends(model: Model, known: Wording, ends: Any, facts: Any) -> list[str]:
+    """The tokens that end a reply, first the one that follows an answer."""
+    from templatelint.reading import MARKER
+
+    sources = "\0".join(template.source for template in model.templates)
+    behind = MARKER.findall(known.turn_end)
+    told = [ends.eos_token, *ends.stop_tokens]
+    named = [end for end in facts.ends if end in sources]
+    found = dict.fromkeys(end for end in (*behind[:1], *told, *named) if end)
+    open_ = [
+        end
+        for end, besides in facts.open_ends.items()
+        if any(all(other in found for other in beside) for beside in besides)
+    ]
+    return [end for end in found if end not in open_] or [_FALLBACK_END]
+
+
+def _specials(model: Model, known: Wording, ends: Any, texts: Any) -> list[str]:
+    """Further special tokens of prompts; those that a script prints are spelt in pieces."""
+    said = "\0".join(texts)
+    own = model.tokenizer.vocabulary
+    found = [ends.bos_token, *known.markers]
+    if own is not None:
+        sources = "\0".join(template.source for template in model.templates)
+        found += [token.text for token in own.special() if token.text in sources]
+    return [text for text in dict.fromkeys(found) if len(text) > 1 and text not in said]
+
+
+def _metadata(
+    model: Model, ends: Any, closing: Sequence[str], texts: Sequence[str], types: Sequence[int]
+) -> Iterator[tuple[str, tuple[int, Any]]]:
+    from templatelint.gguf_writing import ARRAY, BOOL, F32, I32, STRING, U32
+    from templatelint.scripted import automaton
+
+    yield "general.architecture", (STRING, "llama")
+    yield "general.name", (STRING, "templatelint-scripted")
+    yield "llama.context_length", (U32, automaton.CONTEXT)
+    yield "llama.embedding_length", (U32, automaton.WIDTH)
+    yield "llama.block_count", (U32, 1)
+    yield "llama.feed_forward_length", (U32, automaton.FEED)
+    yield "llama.attention.head_count", (U32, 1)
+    yield "llama.attention.key_length", (U32, automaton.HEAD)
+    yield "llama.attention.value_length", (U32, automaton.HEAD)
+    yield "llama.attention.layer_norm_rms_epsilon", (F32, _EPSILON)
+    yield "llama.rope.dimension_count", (U32, automaton.HEAD)
+    yield "llama.rope.freq_base", (F32, 10000.0)
+    yield "llama.rope.scaling.type", (STRING, "linear")
+    yield "llama.rope.scaling.factor", (F32, automaton.ROPE_FACTOR)
+    yield "tokenizer.ggml.model", (STRING, "gpt2")
+    yield "tokenizer.ggml.pre", (STRING, "gpt-2")
+    yield "tokenizer.ggml.tokens", (ARRAY, (STRING, texts))
+    yield "tokenizer.ggml.token_type", (ARRAY, (I32, types))
+    yield "tokenizer.ggml.merges", (ARRAY, (STRING, ["x y"]))
+    yield "tokenizer.ggml.add_bos_token", (BOOL, ends.add_bos and bool(ends.bos_token))
+    yield "tokenizer.ggml.add_eos_token", (BOOL, False)
+    for key, text in (("bos", ends.bos_token), ("eos", ends.eos_token), ("eot", closing[0])):
+        if text:
+            yield f"tokenizer.ggml.{key}_token_id", (U32, texts.index(text))
+    served = model.templates[:1] if model.picked else model.templates
+    for template in served:
+        named = "" if model.picked or template.name == "default" else f".{template.name}"
+        yield f"tokenizer.chat_template{named}", (STRING, template.source)

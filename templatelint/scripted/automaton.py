@@ -1,0 +1,301 @@
+"""Scripts and a vocabulary → the weights of a one-layer llama model that says a script word for word.
+
+The token that was said last is the state. Its embedding holds a code of signs; the row of `output.weight` of the piece
+that comes next holds the same code, so that its logit is thousands above every other and sampling cannot leave the
+script. All tokens of a prompt but a few share the code `base`, at which scripts start.
+
+One head of attention chooses the script. Tokens that select one have a key; their values are one-hot, and what
+attention takes from the one with the highest score is written into the residual, where the first piece of that script
+looks for it. RoPE turns one pair of the key by its place, and so little that its second half grows with the place as
+a straight line does: the last selector of a prompt wins.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import struct
+from array import array
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from templatelint.gguf_writing import HALF, SINGLE, Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+CONTEXT = 8192  # tokens
+HEAD = 64  # values of a key
+CHOICES = 62  # scripts that there may be, and one state more
+_CODE = 128
+_CONSTANT, _KEY, _CHOICE = _CODE, _CODE + 1, _CODE + 2  # where in the residual they stand
+WIDTH = _CHOICE + CHOICES
+FEED = 32
+
+# How much of each stands in a logit, before the norm, which only multiplies by about 1.4. Codes of two states have up
+# to about half of their signs in common.
+_NEXT = 8000.0
+_CHOICE_STARTS, _DEFAULT_STARTS, _OPENER_STARTS, _CLOSER_STARTS = 1600.0, 500.0, 900.0, 1600.0
+_PREFIX_STARTS, _PREFIX_SKIPPED = 4000.0, -8000.0
+_AGAIN = 6000.0  # a script that insists, where it may not end
+_ENDS_CALL = 2600.0  # the end of the reply once a call was forced
+_NEVER_IN_QUOTES = -8000.0
+_PIECE, _FIRST_PIECE, _SPECIAL = -12000.0, -3000.0, -14000.0
+_STEP = 20.0  # between what is wanted first and second where a grammar leaves the model no piece
+_FIRST = 300.0
+
+# Scores are in nats, and what stands in the cache is a half: 40 more than the last token of the context loses.
+_PER_TOKEN = 0.9
+_TURN = 0.02 / CONTEXT  # radians a token
+ROPE_FACTOR = 1 / _TURN
+_SCORE = CONTEXT * _PER_TOKEN + 100
+_STRENGTH = 2458.0  # of a key: a half that stays the same when it is turned that little
+_ROOT = HEAD**0.5
+
+# What a grammar gets, first what ends things.
+_WANTED = (None, *b'"}]:{[</>0,tn')  # None stands for the end of the reply
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """An entry of the vocabulary that is no piece: a byte or a special token.
+
+    Attributes:
+        byte: its value, of a byte.
+        ends: it ends the reply.
+        chooses: the number of the script that it selects.
+    """
+
+    byte: int | None = None
+    ends: bool = False
+    chooses: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A script as pieces, numbered as the vocabulary has them.
+
+    Attributes:
+        pieces: the ids; empty for a reply without text.
+        bare: it starts without the prefix.
+        endless, insistent: see `scripts.Script`.
+    """
+
+    pieces: tuple[int, ...]
+    bare: bool = False
+    endless: bool = False
+    insistent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the model is to do.
+
+    Attributes:
+        tokens: what comes before the pieces in the vocabulary.
+        size: of the vocabulary.
+        lines: the scripts; they are chosen by their numbers here.
+        default: the number of the one that is said where none is chosen.
+        prefix: pieces with which every script starts; may be empty.
+        opener: pieces that start a call where the reply may not end; may be empty.
+        closer: pieces that end a text inside such a call; may be empty.
+    """
+
+    tokens: Sequence[Token]
+    size: int
+    lines: Sequence[Line]
+    default: int
+    prefix: tuple[int, ...] = ()
+    opener: tuple[int, ...] = ()
+    closer: tuple[int, ...] = ()
+
+
+def tensors(plan: Plan) -> list[Tensor]:
+    """The weights."""
+    states = _States(plan)
+    embeddings = b"".join(_half(row) for row in states.embeddings())
+    outputs = b"".join(_half(row) for row in states.outputs())
+    ones = array("f", [1.0] * WIDTH)
+    return [
+        Tensor("token_embd.weight", (WIDTH, plan.size), HALF, embeddings),
+        Tensor("output.weight", (WIDTH, plan.size), HALF, outputs),
+        Tensor("output_norm.weight", (WIDTH,), SINGLE, _single(ones)),
+        Tensor("blk.0.attn_norm.weight", (WIDTH,), SINGLE, _single(ones)),
+        *(Tensor(f"blk.0.attn_{name}.weight", *shaped) for name, shaped in _attention().items()),
+        Tensor("blk.0.ffn_norm.weight", (WIDTH,), SINGLE, _single(ones)),
+        Tensor("blk.0.ffn_gate.weight", (WIDTH, FEED)),
+        Tensor("blk.0.ffn_up.weight", (WIDTH, FEED)),
+        Tensor("blk.0.ffn_down.weight", (FEED, WIDTH)),
+    ]
+
+
+def _attention() -> Mapping[str, tuple[tuple[int, int], int, bytes]]:
+    """Projections, each row the weights of one output."""
+    scale = (WIDTH / _selector_norm()) ** 0.5  # what the norm makes of a one in a selector's embedding
+    plain = (WIDTH / (_CODE + 1)) ** 0.5  # and of one in another token's
+    query = [[0.0] * WIDTH for _ in range(HEAD)]
+    key = [[0.0] * WIDTH for _ in range(HEAD)]
+    value = [[0.0] * WIDTH for _ in range(HEAD)]
+    output = [[0.0] * HEAD for _ in range(WIDTH)]
+    query[0][_CONSTANT] = _SCORE * _ROOT / _STRENGTH / plain
+    query[1][_CONSTANT] = _PER_TOKEN * _ROOT / _TURN / _STRENGTH / plain
+    key[0][_KEY] = _STRENGTH / scale
+    for number in range(CHOICES):
+        value[number][_CHOICE + number] = 1 / scale
+        output[_CHOICE + number][number] = 1.0
+    into, out = (WIDTH, HEAD), (HEAD, WIDTH)
+    named = {"q": (into, query), "k": (into, key), "v": (into, value), "output": (out, output)}
+    return {name: (shape, SINGLE, b"".join(_single(row) for row in rows)) for name, (shape, rows) in named.items()}
+
+
+def _selector_norm() -> float:
+    return _CODE + 1 + 2
+
+
+class _States:
+    """Codes of the states, and what follows them."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._base, self._quote, self._start, self._end, self._opened = map(_own_code, range(1, 6))
+        self._codes: dict[int, list[float]] = {}  # id of a piece → its state
+        self._rows: dict[int, list[tuple[float, list[float]]]] = {}  # id → weights of the states before it
+        if not plan.prefix:
+            self._start = self._base
+        self._call = len(plan.lines)  # what the opener selects
+        self._choices = self._firsts()
+        self._chain()
+
+    # --------------------------------------------------------------------------------------------- rows
+
+    def embeddings(self) -> Iterator[list[float]]:
+        """One row a token."""
+        plan = self._plan
+        opener = plan.opener[-1] if plan.opener else None
+        for token in plan.tokens:
+            state = self._quote if token.byte == ord('"') else self._base
+            yield _embedding(state, token.chooses)
+        for number in range(len(plan.tokens), plan.size):
+            yield _embedding(self._codes[number], self._call if number == opener else None)
+
+    def outputs(self) -> Iterator[list[float]]:
+        """One row a token."""
+        plan = self._plan
+        wanted = {byte: _FIRST - _STEP * rank for rank, byte in enumerate(_wanted())}
+        for number, token in enumerate(plan.tokens):
+            if token.ends:
+                row = self._row(number, wanted[None])
+                row[_CHOICE + self._call] = _ENDS_CALL
+            else:
+                row = self._row(number, _SPECIAL if token.byte is None else wanted[token.byte])
+            yield row
+        for number in range(len(plan.tokens), plan.size):
+            row = self._row(number, self._constant(number))
+            for place, weight in self._choices.get(number, {}).items():
+                row[place] += weight
+            yield row
+
+    def _constant(self, number: int) -> float:
+        return _FIRST_PIECE if number in self._choices else _PIECE
+
+    def _row(self, number: int, constant: float) -> list[float]:
+        row = [0.0] * WIDTH
+        for weight, code in self._rows.get(number, ()):
+            each = weight / _CODE
+            for place, sign in enumerate(code):
+                row[place] += each * sign
+        row[_CONSTANT] = constant
+        return row
+
+    # --------------------------------------------------------------------------------------- transitions
+
+    def _chain(self) -> None:
+        plan = self._plan
+        ends = [number for number, token in enumerate(plan.tokens) if token.ends][:1]
+        for number, line in enumerate(plan.lines):
+            again = line.endless or line.insistent
+            last = _own_code(6 + number) if again else self._end
+            self._follow(line.pieces, last)
+            for first in line.pieces[:1]:
+                if again:
+                    self._lead(first, _NEXT if line.endless else _AGAIN, last)
+                if number == plan.default:
+                    self._lead(first, _DEFAULT_STARTS, self._base if line.bare else self._start)
+                self._add(first, _NEVER_IN_QUOTES, self._quote)
+            for end in ends if line.insistent else ():
+                self._add(end, 2 * _NEXT, last)
+        for end in ends:
+            self._add(end, _NEXT, self._end)
+        self._follow(plan.prefix, self._start)
+        for first in plan.prefix[:1]:
+            self._lead(first, _PREFIX_STARTS, self._base)
+            self._add(first, _NEVER_IN_QUOTES, self._quote)
+        self._follow(plan.opener, self._opened)
+        for first in plan.opener[:1]:
+            self._lead(first, _OPENER_STARTS, self._end)
+        self._follow(plan.closer, self._opened)
+
+    def _follow(self, pieces: Sequence[int], last: list[float]) -> None:
+        for before, piece in itertools.pairwise(pieces):
+            self._codes[before] = _code(before)
+            self._lead(piece, _NEXT, self._codes[before])
+        if pieces:
+            self._codes[pieces[-1]] = last
+
+    def _lead(self, number: int, weight: float, state: list[float]) -> None:
+        """A piece that comes behind a state with that weight, all told."""
+        self._add(number, weight - self._constant(number), state)
+
+    def _add(self, number: int, weight: float, state: list[float]) -> None:
+        self._rows.setdefault(number, []).append((weight, state))
+
+    def _firsts(self) -> dict[int, dict[int, float]]:
+        """First pieces: id → place in the residual → weight, of what attention has chosen."""
+        plan = self._plan
+        found: dict[int, dict[int, float]] = {}
+        skipped = [number for number, line in enumerate(plan.lines) if line.bare]
+        for number, line in enumerate(plan.lines):
+            if line.pieces:
+                found[line.pieces[0]] = {_CHOICE + number: _CHOICE_STARTS - _FIRST_PIECE}
+        if plan.prefix:
+            found[plan.prefix[0]] = {_CHOICE + number: _PREFIX_SKIPPED for number in (*skipped, self._call)}
+        if plan.opener:
+            found[plan.opener[0]] = {}
+        if plan.closer:
+            found[plan.closer[0]] = {_CHOICE + self._call: _CLOSER_STARTS - _FIRST_PIECE}
+        return found
+
+
+def _embedding(state: list[float], chooses: int | None) -> list[float]:
+    row = [*state, *([0.0] * (WIDTH - _CODE))]
+    row[_CONSTANT] = 1.0
+    if chooses is not None:
+        row[_KEY] = row[_CHOICE + chooses] = 1.0
+    return row
+
+
+def _wanted() -> list[int | None]:
+    """Bytes as a grammar gets them, the first one first; None is the end of the reply."""
+    letters = [byte for byte in range(128) if chr(byte).isalnum()]
+    signs = list(range(0x21, 0x7F))
+    rest = [*range(0x80, 0xC0), *range(0xC0, 0x100), *range(0x21), 0x7F]
+    return list(dict.fromkeys([*_WANTED, *letters, *signs, *rest]))
+
+
+def _own_code(number: int) -> list[float]:
+    """Signs that no other of these codes has anything in common with: a row of a Hadamard matrix."""
+    return [-1.0 if (number & place).bit_count() & 1 else 1.0 for place in range(_CODE)]
+
+
+def _code(number: int) -> list[float]:
+    """Signs that only chance has in common with another's."""
+    bits = int.from_bytes(hashlib.shake_256(number.to_bytes(4, "big")).digest(_CODE // 8), "big")
+    return [1.0 if bits >> place & 1 else -1.0 for place in range(_CODE)]
+
+
+def _half(row: Sequence[float]) -> bytes:
+    return struct.pack(f"<{len(row)}e", *row)
+
+
+def _single(row: Sequence[float]) -> bytes:
+    return struct.pack(f"<{len(row)}f", *row)

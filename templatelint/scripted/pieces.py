@@ -1,0 +1,64 @@
+"""Texts → the pieces, each like no other, in which a model says them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from templatelint.errors import TemplatelintError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_SHORTEST, _LONGEST = 3, 64  # bytes
+_PATIENCE = 200_000  # pieces that are tried for one text
+
+
+class Cutter:
+    """Cuts one text after the other; no piece is cut twice."""
+
+    def __init__(self, taken: Iterable[bytes]) -> None:
+        self._taken = set(taken)
+
+    def cut(self, name: str, text: str) -> list[bytes]:
+        """The pieces of a text, short ones where that can be.
+
+        Where a character has several bytes a cut may go through it.
+
+        Raises:
+            TemplatelintError: the text is so like others that no pieces are its own.
+        """
+        raw = text.encode()
+        pieces = self._search(raw) if raw else []
+        if pieces is None:
+            raise TemplatelintError(f"script {name} cannot be cut into pieces of its own")
+        self._taken.update(pieces)
+        return pieces
+
+    def _search(self, raw: bytes) -> list[bytes] | None:
+        """Depth first, without recursion: the width that was tried last at each place stands on a stack."""
+        shortest = min(_SHORTEST, len(raw))
+        starts, widths = [0], [shortest - 1]
+        pieces: list[bytes] = []
+        own: set[bytes] = set()
+        for _ in range(_PATIENCE):
+            if not starts:
+                return None
+            widths[-1] += 1
+            at, width = starts[-1], widths[-1]
+            left = len(raw) - at
+            if width > min(_LONGEST, left):
+                starts.pop()
+                widths.pop()
+                if pieces:
+                    own.discard(pieces.pop())
+                continue
+            piece = raw[at : at + width]
+            if piece in self._taken or piece in own or 0 < left - width < shortest:
+                continue
+            pieces.append(piece)
+            own.add(piece)
+            if width == left:
+                return pieces
+            starts.append(at + width)
+            widths.append(shortest - 1)
+        return None

@@ -1,0 +1,330 @@
+"""A template → how a model of it says things: calls, thoughts, answers, as llama.cpp prints and reads them."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from templatelint import bounded, dialects
+from templatelint.dialects.recognition import recognise
+from templatelint.engines import get
+from templatelint.model import RenderError, Request
+from templatelint.reading import MARKER
+from templatelint.scripted import scripts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from templatelint.dialects.reply import ToolCall
+    from templatelint.engines.llamacpp.loaded import LoadedTemplate, Opened
+    from templatelint.engines.llamacpp.parsing.reply import Parsed
+    from templatelint.engines.llamacpp.validation import ChatRequest
+    from templatelint.model import Model, Template, Tokenizer
+
+_ENGINE = "llama.cpp"
+_MARK = "TEMPLATELINTMARK"
+_IDS = ("scripted1", "scripted2")  # nine letters and digits, which some templates insist on
+_USER = {"role": "user", "content": "Hi"}
+_LONGEST_MARKER = 80
+_LIMITS = bounded.Limits(seconds=10.0, wall=40.0)
+_CLOSER = re.compile(r"[^\"'<\[]{0,8}?(?:<[^<>]{1,60}>|\[[^\[\]]{1,60}\])")
+_QUOTES = "\"'`"
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How a model of the template says things.
+
+    Attributes:
+        texts: script → its whole text, of those that depend on the template.
+        prefix: what stands before plain text: it closes what the generation prompt opens.
+        turn_end: what follows an answer.
+        result: what stands before the result of a tool, and nowhere else; empty where nothing does.
+        markers: what looks like special tokens in prompts.
+        dialect: of the calls; `none` where there are none.
+        why: why nothing is known of the template, in a clause; empty where something is.
+    """
+
+    texts: Mapping[str, str]
+    prefix: str = ""
+    turn_end: str = ""
+    result: str = ""
+    markers: tuple[str, ...] = ()
+    dialect: str = scripts.NO_DIALECT
+    why: str = ""
+
+
+def of(model: Model, dialect: str | None, further: Mapping[str, Sequence[ToolCall]]) -> Wording:
+    """How a model with these templates says things.
+
+    Args:
+        model: the model.
+        dialect: the name of the dialect of calls that is wanted instead of the template's own.
+        further: script → calls that it makes beside ours.
+    """
+    engine = get(_ENGINE)
+    request = Request([_USER], tools=scripts.TOOLS)
+    with_tools, without = (engine.choose(model, each) for each in (request, replace(request, tools=None)))
+    known: dict[str, Any] = {}
+    calls = {**scripts.CALLS, **further}
+    why = ""
+    for template, work in ((without, _of_answers), (with_tools, _of_calls)):
+        if isinstance(template, RenderError):
+            why = why or template.message
+            continue
+        found, stop = bounded.run(work, template, model.tokenizer, dialect, calls, limits=_LIMITS)
+        known |= dict(found)
+        why = why or known.pop("why", "") or (stop.message if stop is not None else "")
+    return Wording(
+        texts={name: known[name] for name in (*calls, scripts.THINK) if name in known},
+        prefix=known.get("prefix", ""),
+        turn_end=known.get("turn_end", ""),
+        result=known.get("result", ""),
+        markers=tuple(known.get("markers", ())),
+        dialect=known.get("dialect", scripts.NO_DIALECT),
+        why=why,
+    )
+
+
+# ------------------------------------------------------------------------------------- inside of the child
+
+
+def _of_answers(
+    template: Template, tokenizer: Tokenizer, _: str | None, __: Mapping[str, Sequence[ToolCall]]
+) -> Iterator[tuple[str, Any]]:
+    loaded = _load(template, tokenizer)
+    if isinstance(loaded, str):
+        yield "why", loaded
+        return
+    plain = _Prompted.of(loaded, Request([_USER]))
+    if isinstance(plain, str):
+        yield "why", plain
+        return
+    lead, turn_end = plain.around_answer()
+    yield "turn_end", turn_end
+    yield "markers", list(dict.fromkeys(MARKER.findall(plain.conversation())))
+    start, end = plain.thoughts()
+    prefix = plain.first(
+        ["", f"{end}\n\n" if end else "", lead, f"{start}\n\n{end}\n\n" if end else ""],
+        lambda parsed: parsed.content.strip() == scripts.PLAIN and not parsed.reasoning.strip(),
+        scripts.PLAIN,
+    )
+    yield "prefix", prefix or ""
+    inside = [f"{start}\n" if start else "", start, ""]
+    thought = plain.first(
+        [f"{before}{scripts.THOUGHTS}{gap}{end}\n\n" for before in inside for gap in ("\n", "")] if end else [],
+        lambda parsed: parsed.content.strip() == scripts.PLAIN and parsed.reasoning.strip() == scripts.THOUGHTS,
+        scripts.PLAIN,
+    )
+    if thought is not None:
+        yield scripts.THINK, thought + scripts.PLAIN
+
+
+def _of_calls(
+    template: Template, tokenizer: Tokenizer, dialect: str | None, wanted: Mapping[str, Sequence[ToolCall]]
+) -> Iterator[tuple[str, Any]]:
+    loaded = _load(template, tokenizer)
+    if isinstance(loaded, str):
+        return
+    asked = _Prompted.of(loaded, Request([_USER], tools=scripts.TOOLS))
+    if isinstance(asked, str):
+        return
+    if dialect is not None:
+        for name, calls in wanted.items():
+            yield name, dialects.get(dialect).write(calls)
+        yield "dialect", dialect
+    else:
+        yield from asked.written(wanted)
+    result = asked.result_marker()
+    if result:
+        yield "result", result
+
+
+def _load(template: Template, tokenizer: Tokenizer) -> LoadedTemplate | str:
+    """The template inside our model of llama.cpp, or why it does not load."""
+    from templatelint.engines.llamacpp.loaded import load
+
+    loaded = load(template, tokenizer)
+    if isinstance(loaded, RenderError):
+        return loaded.message
+    return loaded if loaded.refusal is None else loaded.refusal.message
+
+
+@dataclass(frozen=True, slots=True)
+class _Prompted:
+    """A request that awaits its reply."""
+
+    loaded: LoadedTemplate
+    request: Request
+    chat: ChatRequest
+    opened: Opened
+
+    @staticmethod
+    def of(loaded: LoadedTemplate, request: Request) -> _Prompted | str:
+        """The same of a request, or why it has no prompt."""
+        from templatelint.engines.llamacpp.round_trip import FAILURES, shown
+        from templatelint.engines.llamacpp.validation import read
+
+        try:
+            chat = read(request)
+            return _Prompted(loaded, request, chat, loaded.opened(chat, _now()))
+        except FAILURES as error:
+            return shown(error)
+
+    def thoughts(self) -> tuple[str, str]:
+        """What opens and closes reasoning."""
+        from templatelint.engines.llamacpp.round_trip import thoughts
+
+        start, end = thoughts(self.loaded, self.opened)
+        return start.decode("utf-8", "replace"), end.decode("utf-8", "replace")
+
+    def first(self, starts: Sequence[str], fits: Any, behind: str) -> str | None:
+        """The first of these texts that makes of the reply what is wanted."""
+        for start in dict.fromkeys(starts):
+            parsed = self.parsed(start + behind)
+            if parsed is not None and fits(parsed):
+                return start
+        return None
+
+    def parsed(self, reply: str) -> Parsed | None:
+        """What llama.cpp makes of a reply; None where it fails."""
+        from templatelint.engines.llamacpp.parsing.reply import NoMatch
+        from templatelint.engines.llamacpp.round_trip import parse
+
+        try:
+            return parse(self.loaded, self.request, self.chat, self.opened, reply.encode("utf-8", "surrogatepass"))
+        except NoMatch:
+            return None
+
+    # ---------------------------------------------------------------------------------------- the history
+
+    def _printed(self, *further: Mapping[str, Any], cue: bool = False) -> str:
+        """The conversation with further messages; empty where it has no prompt."""
+        from templatelint.engines.llamacpp.round_trip import FAILURES
+        from templatelint.engines.llamacpp.validation import read
+
+        request = replace(self.request, messages=[*self.request.messages, *further, _USER])
+        try:
+            chat = read(request)
+            chat = replace(chat, messages=chat.messages[:-1])
+            return self.loaded.opened(chat, _now()).prompt if cue else self.loaded.printed(chat, _now())
+        except FAILURES:
+            return ""
+
+    def conversation(self) -> str:
+        """A prompt with an answer in it."""
+        return self._printed({"role": "assistant", "content": _MARK}, _USER, cue=True) or self.opened.prompt
+
+    def around_answer(self) -> tuple[str, str]:
+        """What stands between the prompt and an answer, and behind the answer."""
+        printed = self._printed({"role": "assistant", "content": _MARK})
+        before, found, behind = printed.rpartition(_MARK)
+        if not found:
+            return "", ""
+        prompt = self.opened.prompt
+        return (before[len(prompt) :] if before.startswith(prompt) else ""), behind
+
+    def result_marker(self) -> str:
+        """What stands before the result of a tool, as near to it as can be, and nowhere else."""
+        call = _message(scripts.CALLS["tool"])
+        result = {"role": "tool", "name": "get_weather", "tool_call_id": _IDS[0], "content": _MARK}
+        without = "\n".join((self.opened.prompt, self._printed(call, cue=True), self.conversation()))
+        printed = self._printed(call, result)
+        before, found, _ = printed.partition(_MARK)
+        if not found or not without.strip():
+            return ""
+        near = before[-200:]
+        markers = list(MARKER.finditer(near))
+        for marker in reversed(markers):
+            for candidate in (marker[0], near[marker.start() :].rstrip()):
+                if len(candidate) <= _LONGEST_MARKER and candidate not in without:
+                    return candidate
+        return ""
+
+    # ------------------------------------------------------------------------------------------- calls
+
+    def written(self, wanted: Mapping[str, Sequence[ToolCall]]) -> Iterator[tuple[str, Any]]:
+        """Script → the text of its calls, as the template prints and llama.cpp reads them; and the dialect."""
+        name: str | None = None
+        for script, calls in wanted.items():
+            printed = self._reply(calls)
+            if name is None and printed:
+                name = recognise(printed, calls[0], scripts.TOOLS)
+            candidates = [printed] if printed else []
+            if name is not None:
+                candidates.append(dialects.get(name).write(calls))
+            text = self._best(candidates, calls)
+            if text is not None:
+                yield script, text
+                if script == "tool":
+                    yield "dialect", name or "unnamed"
+
+    def _reply(self, calls: Sequence[ToolCall]) -> str:
+        """The calls as the template prints them, up to the end of the turn."""
+        from templatelint.engines.llamacpp.round_trip import read_back
+
+        request = replace(self.request, messages=[*self.request.messages, _message(calls)])
+        back = read_back(self.loaded, request, _now())
+        return back.text if back is not None and back.status not in {"not_rendered", "render_error"} else ""
+
+    def _best(self, texts: Sequence[str], calls: Sequence[ToolCall]) -> str | None:
+        """The text of which llama.cpp makes these calls, best without anything beside them."""
+        from templatelint.engines.llamacpp.round_trip import same_arguments
+
+        _, end = self.thoughts()
+        starts = ["", end, f"{end}\n\n"] if end else [""]
+        second: str | None = None
+        for text in texts:
+            for start in starts:
+                parsed = self.parsed(start + text)
+                if parsed is None or [call.name for call in parsed.calls] != [call.name for call in calls]:
+                    continue
+                if not all(
+                    same_arguments(call.arguments, json.dumps(dict(sent.arguments)))
+                    for call, sent in zip(parsed.calls, calls, strict=True)
+                ):
+                    continue
+                if not parsed.content.strip() and not parsed.reasoning.strip():
+                    return start + text
+                second = second or start + text
+        return second
+
+
+def _message(calls: Sequence[ToolCall]) -> dict[str, Any]:
+    return {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [
+            {
+                "id": own,
+                "type": "function",
+                "function": {"name": call.name, "arguments": json.dumps(dict(call.arguments), ensure_ascii=False)},
+            }
+            for own, call in zip(_IDS, calls, strict=False)
+        ],
+    }
+
+
+def _now() -> Any:
+    from templatelint.cases import FIXED_NOW
+
+    return FIXED_NOW
+
+
+def opener(text: str, call: ToolCall) -> str:
+    """What stands before the name of the first call; with the name where that is too short to be a piece."""
+    before, found, _ = text.partition(call.name)
+    if not found:
+        return ""
+    return before if len(before.encode()) > 1 else before + call.name
+
+
+def closer(text: str, value: str) -> str:
+    """The mark that ends a text among the arguments; empty where a quote does."""
+    before, found, behind = text.partition(value)
+    if not found or before[-1:] in _QUOTES:
+        return ""
+    mark = _CLOSER.match(behind)
+    return mark[0] if mark else ""
