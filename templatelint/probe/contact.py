@@ -5,25 +5,26 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
-from templatelint import sources
 from templatelint.errors import TemplatelintError, clip
-from templatelint.probe.endpoint import CHAT, Endpoint, Scripted, Served
+from templatelint.probe import serving
+from templatelint.probe.endpoint import CHAT, Endpoint, Scripted
 from templatelint.probe.exchange import Asked
 from templatelint.probe.prompts import scripted as scripted_prompts
-from templatelint.sources.endpoint.routes import rows, text
+from templatelint.probe.serving import MODELS
+from templatelint.probe.told import complaint
+from templatelint.sources.endpoint.routes import rows, table, text
 from templatelint.texts import shown
 
 if TYPE_CHECKING:
     from templatelint.probe.exchange import Exchange
     from templatelint.sources.reach import Reach
 
-_MODELS = "/v1/models"
 _NO_LOGIN = (401, 403)
 _MANY = 8  # models that a message lists
 _INTRODUCED = re.compile(r"templatelint-scripted (\d{1,4}) ([\w.+-]{1,60})")
 _SHORT = 32  # tokens
+_ADDRESS = "give the address that its API starts at, without /v1"
 
 
 def contacted(endpoint: Endpoint, reach: Reach) -> Endpoint:
@@ -34,41 +35,43 @@ def contacted(endpoint: Endpoint, reach: Reach) -> Endpoint:
     Raises:
         TemplatelintError: it does not answer, wants a key, is no OpenAI-compatible server, or has no such model.
     """
-    ids = _models(endpoint)
     if not endpoint.model:
-        endpoint = replace(endpoint, model=_only(endpoint, ids))
-    endpoint = replace(endpoint, served=_served(endpoint, ids, reach))
+        endpoint = replace(endpoint, model=_only(endpoint, listed(endpoint)))
+    # a router loads a model when it is first asked for, and tells its template from then on
     _answers(endpoint)
+    endpoint = replace(endpoint, served=serving.told(endpoint, reach))
     found = _scripted(endpoint)
     if found is not None:
         endpoint = replace(endpoint, scripted=found, prompts=scripted_prompts())
     return endpoint
 
 
-def _models(endpoint: Endpoint) -> tuple[str, ...]:
-    listed = _first(endpoint, Asked("GET", _MODELS))
-    return tuple(text(row.get("id")) for row in rows(listed.value, "data") if row.get("id"))
+def listed(endpoint: Endpoint) -> tuple[str, ...]:
+    """The ids of the models that an endpoint lists.
+
+    Raises:
+        TemplatelintError: it gives no list: why.
+    """
+    exchange = _first(endpoint, Asked("GET", MODELS))
+    if not isinstance(exchange.object.get("data"), list):
+        if exchange.object:
+            what = f"HTTP {exchange.status}{complaint(exchange)}"
+            raise TemplatelintError(
+                f"{endpoint.url} lists no models: GET {MODELS} answers {what}", help="name one: --model ID"
+            )
+        raise _not_compatible(endpoint, f"GET {MODELS} answers HTTP {exchange.status} without JSON")
+    return tuple(dict.fromkeys(text(row.get("id")) for row in rows(exchange.value, "data") if text(row.get("id"))))
 
 
 def _only(endpoint: Endpoint, ids: tuple[str, ...]) -> str:
     if len(ids) == 1:
         return ids[0]
     if not ids:
-        raise TemplatelintError(f"{endpoint.url} lists no model in {_MODELS}", help="name one: --model ID")
-    listed = ", ".join(shown(each) for each in ids[:_MANY]) + (", …" if len(ids) > _MANY else "")
+        raise TemplatelintError(f"{endpoint.url} lists no model in {MODELS}", help="name one: --model ID")
+    names = ", ".join(clip(shown(each), 80) for each in ids[:_MANY]) + (", …" if len(ids) > _MANY else "")
     raise TemplatelintError(
-        f"{endpoint.url} serves {len(ids)} models", help=f"name one with --model ({listed}), or take --all-models"
+        f"{endpoint.url} serves {len(ids)} models", help=f"name one with --model ({names}), or take --all-models"
     )
-
-
-def _served(endpoint: Endpoint, ids: tuple[str, ...], reach: Reach) -> Served:
-    ref = f"server:{endpoint.url}"
-    try:
-        model = sources.resolve(f"{ref}?model={quote(endpoint.model, safe='/:@')}", reach=reach)
-    except TemplatelintError as silence:
-        return Served(models=ids, why=silence.message)
-    launch = model.launch
-    return Served(launch.engine if launch else "", launch.version if launch else "", model, ids)
 
 
 def _answers(endpoint: Endpoint) -> None:
@@ -76,8 +79,13 @@ def _answers(endpoint: Endpoint) -> None:
     plain = endpoint.chat_body(endpoint.prompts.plain)
     for body in (plain, {**plain, "stream": True}):
         exchange = _first(endpoint, Asked("POST", CHAT, body))
+        if exchange.events is None and not exchange.object:
+            raise _not_compatible(endpoint, f"POST {CHAT} answers HTTP {exchange.status} without JSON")
         if exchange.refused:
-            raise TemplatelintError(f"{endpoint.url}: POST {CHAT} is refused: HTTP {exchange.status}{_said(exchange)}")
+            raise TemplatelintError(
+                f"{endpoint.url}: POST {CHAT} is refused: HTTP {exchange.status}{complaint(exchange)}",
+                help=_ADDRESS if not complaint(exchange) else None,
+            )
         if body is plain and not exchange.crashed and not isinstance(exchange.object.get("choices"), list):
             raise _not_compatible(endpoint, f"POST {CHAT} answers HTTP {exchange.status} without choices")
 
@@ -90,40 +98,29 @@ def _first(endpoint: Endpoint, asked: Asked) -> Exchange:
         raise TemplatelintError(_trouble(endpoint, exchange), help="is the server running, at that address?")
     if exchange.status in _NO_LOGIN:
         raise TemplatelintError(
-            f"{endpoint.url} asks for a key (HTTP {exchange.status})",
+            f"{endpoint.url} asks for a key: {asked.path} answers HTTP {exchange.status}{complaint(exchange)}",
             help="put it into TEMPLATELINT_API_KEY, or into a file named with --api-key-file",
         )
-    if exchange.events is None and not exchange.object:
-        raise _not_compatible(endpoint, f"{asked.method} {asked.path} answers HTTP {exchange.status} without JSON")
     return exchange
 
 
 def _trouble(endpoint: Endpoint, exchange: Exchange) -> str:
     asked = exchange.asked
     if exchange.events:
-        return (
-            f"{endpoint.url}: {asked.method} {asked.path} stops after {len(exchange.events)} events: {exchange.error}"
-        )
+        count = len(exchange.events)
+        return f"{endpoint.url}: {asked.method} {asked.path} stops after {count} events: {exchange.error}"
     why = exchange.error.removeprefix(f"{endpoint.url}: ") or "the connection ends before an answer"
     return f"{endpoint.url}: {asked.method} {asked.path}: {why}"
 
 
 def _not_compatible(endpoint: Endpoint, fact: str) -> TemplatelintError:
-    return TemplatelintError(
-        f"{endpoint.url} is no OpenAI-compatible server: {fact}", help="give the address that its API starts at"
-    )
-
-
-def _said(exchange: Exchange) -> str:
-    error = exchange.object.get("error")
-    message = text(error.get("message")) if isinstance(error, dict) else text(error)
-    return f": {clip(shown(message), 200)}" if message else ""
+    return TemplatelintError(f"{endpoint.url} is no OpenAI-compatible server: {fact}", help=_ADDRESS)
 
 
 def _scripted(endpoint: Endpoint) -> Scripted | None:
     """Whether the model introduces itself as the scripted one: any other answers something else."""
     exchange = endpoint.send(Asked("POST", CHAT, endpoint.chat_body("@@about", max_tokens=_SHORT)))
     choices = rows(exchange.value, "choices")
-    message = choices[0].get("message") if choices else None
-    found = _INTRODUCED.fullmatch(text(message.get("content")).strip()) if isinstance(message, dict) else None
+    message = table(choices[0].get("message")) if choices else {}
+    found = _INTRODUCED.fullmatch(text(message.get("content")).strip())
     return Scripted(int(found[1]), found[2]) if found else None
