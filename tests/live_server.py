@@ -28,13 +28,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 import live_requests
-from live_answers import BUILD, DONE, Chat, Event
+from live_answers import BUILD, DONE, Chat, Event, Messages, Responses
 from live_model import DEFAULT_BOS, DEFAULT_EOS, Json, Refused, Served, by_selector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from live_model import Script, Wanted
+    from live_model import Script
 
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 MODELS, PROPS, SLOTS, HEALTH = "/v1/models", "/props", "/slots", "/health"
@@ -45,6 +45,7 @@ THINKING = (TEMPLATES / "thinking" / "chat_template.jinja").read_text("utf-8")
 CHATML = (TEMPLATES / "chatml-tools" / "chat_template.jinja").read_text("utf-8")
 
 PACE = 0.005  # seconds between the tokens of what never ends: it has to last until a client leaves
+_ANTHROPIC_KINDS = {401: "authentication_error", 404: "not_found_error"}
 _IDLE = 20.0  # seconds that a connection may be silent
 _LINGER = 30.0  # seconds that a slot stays busy where a twist forgets clients that left
 
@@ -113,8 +114,11 @@ class Answer:
         return self.json if isinstance(self.json, bytes) else json.dumps(self.json).encode("utf-8", "surrogatepass")
 
 
-def failure(refused: Refused) -> Answer:
-    """The error object, as OpenAI writes it."""
+def failure(refused: Refused, *, anthropic: bool = False) -> Answer:
+    """The error object, as OpenAI or Anthropic write it."""
+    if anthropic:
+        kind = _ANTHROPIC_KINDS.get(refused.status, "invalid_request_error")
+        return Answer({"type": "error", "error": {"type": kind, "message": refused.message}}, status=refused.status)
     error = {"message": refused.message, "type": refused.kind, "param": refused.param, "code": refused.code}
     return Answer({"error": {**error, **refused.extra}}, status=refused.status)
 
@@ -434,7 +438,7 @@ class LiveServer:
         try:
             return self._routed(call)
         except Refused as refused:
-            return failure(refused)
+            return failure(refused, anthropic=call.path.startswith(MESSAGES))
 
     def _authorised(self, call: Call) -> bool:
         key = call.headers.get("authorization", "").removeprefix("Bearer ") or call.headers.get("x-api-key")
@@ -464,10 +468,10 @@ class LiveServer:
             return Answer({"prompt": self._served(call).prompt(self._members(call))})
         elif asked == f"POST {TOKENIZE}":
             return Answer(self._tokenize(call))
-        elif asked == f"POST {CHAT}/input_tokens":
-            return self._counted(call, live_requests.chat(self._members(call)))
-        elif asked == f"POST {CHAT}":
-            return self._chat(call)
+        elif asked in (f"POST {CHAT}/input_tokens", f"POST {RESPONSES}/input_tokens", f"POST {MESSAGES}/count_tokens"):
+            return self._counted(call)
+        elif asked in (f"POST {CHAT}", f"POST {RESPONSES}", f"POST {MESSAGES}"):
+            return self._generated(call)
         raise self._unknown(call)
 
     def _members(self, call: Call) -> Json:
@@ -530,24 +534,39 @@ class LiveServer:
             return {"tokens": [{"id": number, "piece": piece.decode("utf-8", "replace")} for number, piece in tokens]}
         return {"tokens": [number for number, _ in tokens]}
 
-    def _counted(self, call: Call, wanted: Wanted) -> Answer:
-        served = self._served(call)
-        return Answer(
-            {"object": "response.input_tokens", "input_tokens": len(served.tokens(served.prompt(wanted.body)))}
-        )
-
     # --------------------------------------------------------------------------------------- the three APIs
 
-    def _chat(self, call: Call) -> Answer:
+    def _counted(self, call: Call) -> Answer:
         body = self._members(call)
+        if call.path.startswith(MESSAGES):
+            wanted = live_requests.anthropic(body, counting=True)
+        else:
+            wanted = live_requests.responses(body) if call.path.startswith(RESPONSES) else live_requests.chat(body)
         served = self._served(call)
-        wanted = live_requests.chat(body)
-        generated = served.generate(wanted)
-        chat = Chat(wanted, generated, served.name)
+        count = len(served.tokens(served.prompt(wanted.body)))
+        return Answer(
+            {"input_tokens": count}
+            if call.path.startswith(MESSAGES)
+            else {"object": "response.input_tokens", "input_tokens": count}
+        )
+
+    def _generated(self, call: Call) -> Answer:
+        body, served = self._members(call), self._served(call)
+        made: Chat | Responses | Messages
+        if call.path == CHAT:
+            wanted = live_requests.chat(body)
+            generated = served.generate(wanted)
+            made = Chat(wanted, generated, served.name)
+        elif call.path == RESPONSES:
+            generated = served.generate(live_requests.responses(body))
+            made = Responses(body, generated, served.name)
+        else:
+            generated = served.generate(live_requests.anthropic(body))
+            made = Messages(generated, served.name)
         pause = PACE if generated.endless else 0.0
         if body.get("stream") is True:
-            return Answer(events=list(chat.events()), pause=pause)
-        return Answer(chat.plain(), pause=pause, tokens=generated.tokens)
+            return Answer(events=list(made.events()), pause=pause)
+        return Answer(made.plain(), pause=pause, tokens=generated.tokens)
 
 
 # ------------------------------------------------------------------------------------------- connection
