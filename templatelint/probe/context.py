@@ -11,10 +11,11 @@ if TYPE_CHECKING:
 
     from templatelint.probe.endpoint import Endpoint
 
-LARGEST = 1 << 18  # tokens: a prompt beyond a larger context is half a megabyte
+LARGEST = 1 << 18  # tokens: a prompt beyond a larger context has a megabyte and a half
 _SMALLEST = 16
 _MORE = 64  # tokens beyond the context
-_WORDS = "qxzjkvwyfbgphmdlcu"
+_LETTERS = "qxzjkvwyfbgphmdlc"
+_LONG = 5  # letters of a word
 
 
 def size(endpoint: Endpoint) -> int:
@@ -40,6 +41,10 @@ def _told(endpoint: Endpoint) -> Iterator[Any]:
 
 
 def beyond(tokens: int) -> str:
-    """A text of more tokens than that: single letters, which no usual tokenizer joins across the spaces between."""
-    count = tokens + _MORE
-    return " ".join(_WORDS[(number * number + number // 7) % len(_WORDS)] for number in range(count))
+    """A text of more tokens than that: words that no tokenizer has seen, of which none joins two."""
+    count = len(_LETTERS)
+    steps = range(1, _LONG + 1)
+    return " ".join(
+        "".join(_LETTERS[(number // step + number * step * step) % count] for step in steps)
+        for number in range(tokens + _MORE)
+    )
