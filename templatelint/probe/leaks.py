@@ -28,6 +28,7 @@ _BETWEEN = re.compile(
     r"[^\w{}]{0,8}(?:(?:json|ARGS|arguments|parameters|(?:Action )?Input)[^\w{}]{0,8}|\d{1,3})?", re.ASCII
 )
 _ENDS = (")", "]", "}", ">", "`")
+_BARE = "a call as bare JSON"
 _TAG = re.compile(r"<\w{1,30}>$", re.ASCII)
 _FENCE = re.compile(r"^\s*```\w*[ \t]*\n|\n?```\s*$")
 
@@ -39,7 +40,8 @@ class Leak:
     Attributes:
         tool: the function, one of those that were offered.
         dialect: of the syntax; empty where no reader makes a call of it.
-        marked: the marks stand before it by which a parser tells a call from text.
+        marked: marks, a fence or a tag tell in which syntax it was written; else it may be what is left of one whose
+            marks are gone.
         form: what it is, in words (`a call in the syntax of hermes`).
         text: how it begins.
         certain: it is meant as a call; else it may as well be an example, or be quoted.
@@ -98,9 +100,8 @@ def _whole(text: str, reply: Reply, parameters: Mapping[str, Any]) -> Leak:
     start = max(0, *(text.rfind(mark, 0, at) for mark in ("\n", "{", "["))) if at > 0 else 0
     fits = not fault(call.arguments, parameters[call.name])
     certain = fits and start <= _LEAD and text.rstrip().endswith(_ENDS)
-    return Leak(
-        call.name, reply.dialect, False, _form(text, at, reply.dialect), text[start:].strip()[:_EXCERPT], certain
-    )
+    form = _form(text, at, reply.dialect)
+    return Leak(call.name, reply.dialect, form != _BARE, form, text[start:].strip()[:_EXCERPT], certain)
 
 
 def _form(text: str, at: int, dialect: str) -> str:
@@ -110,7 +111,7 @@ def _form(text: str, at: int, dialect: str) -> str:
     tag = _TAG.search(before[-_NEAR:])
     if tag is not None:
         return f"a call as JSON in {tag[0]}"
-    return "a call as JSON in a code fence" if "```" in before else "a call as bare JSON"
+    return "a call as JSON in a code fence" if "```" in before else _BARE
 
 
 def _begun(text: str, reply: Reply, parameters: Mapping[str, Any], taught: str) -> Leak | None:
