@@ -2,21 +2,207 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from templatelint.probe.verdict import failed, passed
-from templatelint.sources.endpoint.routes import rows, table, text
+from templatelint.probe.chat_reply import ChatReply
+from templatelint.probe.leak_causes import syntax_of
+from templatelint.probe.telling import busy, counted, http, quoted
+from templatelint.probe.verdict import failed, inconclusive, passed, skipped, warned
+from templatelint.reading import THOUGHT
+from templatelint.sources.endpoint.routes import table
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from templatelint.probe.endpoint import Endpoint
     from templatelint.probe.verdict import Verdict
+
+_CUT = 8  # tokens
+_MORE = 64  # tokens that show whether an answer goes on
+_FINISHES = ("stop", "length", "tool_calls", "content_filter", "function_call")
+_CLOSING = ("</", "[/", "◁/")  # of marks that close nothing but thoughts
+_ROOM = "a higher --max-tokens gives it room"
 
 
 def reply_complete(endpoint: Endpoint) -> Verdict:
     """TL907."""
-    reply = endpoint.chat(endpoint.prompts.plain)
-    choices = rows(reply.value, "choices")
-    if not choices:
-        return failed("a reply without choices")
-    content = text(table(choices[0].get("message")).get("content"))
-    return passed(f"content is {content!r}")
+    reply = ChatReply(endpoint.chat(endpoint.prompts.plain))
+    if reply.unusable is not None:
+        return reply.unusable
+    faults = [*_faults(reply), *_usage_faults(reply.exchange.object.get("usage"))]
+    if faults:
+        more = f" ({counted(len(faults) - 1, 'more fault')} besides)" if len(faults) > 1 else ""
+        return failed(faults[0] + more, evidence=tuple(faults))
+    if reply.finish == "length":
+        return inconclusive(f"the answer is cut at {endpoint.tokens} tokens", cure=_ROOM)
+    if not reply.content:
+        return inconclusive("the model says nothing")
+    if "usage" not in reply.exchange.object:
+        return warned("the reply has no usage, all else is there")
+    return passed(f"content {quoted(reply.content)}, {reply.told_finish}")
+
+
+def _faults(reply: ChatReply) -> list[str]:
+    whole, choice, message = reply.exchange.object, reply.choice, reply.message
+    content, finish = message.get("content"), choice.get("finish_reason")
+    wanted: list[tuple[str, Any, bool]] = [
+        ("id", whole.get("id"), isinstance(whole.get("id"), str) and bool(whole["id"])),
+        ("object", whole.get("object"), whole.get("object") == "chat.completion"),
+        ("created", whole.get("created"), _is_count(whole.get("created"))),
+        ("model", whole.get("model"), isinstance(whole.get("model"), str)),
+        ("choices[0].index", choice.get("index"), _is_count(choice.get("index")) and choice["index"] == 0),
+        ("choices[0].finish_reason", finish, finish in _FINISHES if isinstance(finish, str) else False),
+        ("message.role", message.get("role"), message.get("role") == "assistant"),
+        ("message.content", content, isinstance(content, str) or (content is None and reply.finish == "length")),
+    ]
+    found = [f"{name} is {quoted(value)}" for name, value, right in wanted if not right]
+    if reply.finish in ("tool_calls", "function_call"):
+        found.append(f"finish_reason is {quoted(reply.finish)}, and no tools were offered")
+    return found
+
+
+def _usage_faults(usage: Any) -> list[str]:
+    """Whether the numbers are there and add up; no usage at all is no fault."""
+    if usage is None:
+        return []
+    names = ("prompt_tokens", "completion_tokens", "total_tokens")
+    numbers: list[Any] = [table(usage).get(name) for name in names]
+    found = [
+        f"usage.{name} is {quoted(number)}"
+        for name, number in zip(names, numbers, strict=True)
+        if not _is_count(number)
+    ]
+    if found or numbers[0] + numbers[1] == numbers[2]:
+        return found
+    return [f"usage.total_tokens is {numbers[2]}, not {numbers[0]} + {numbers[1]}"]
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+# ------------------------------------------------------------------------------------------------- cut replies
+
+
+def cut_reply_marked(endpoint: Endpoint) -> Verdict:
+    """TL908."""
+    limits: tuple[Mapping[str, Any], ...] = (
+        {"max_tokens": _CUT},
+        {"max_tokens": None, "max_completion_tokens": _CUT},
+    )
+    verdicts: list[Verdict] = []
+    refused: list[str] = []
+    for limit in limits:
+        member = next(name for name, value in limit.items() if value is not None)
+        reply = ChatReply(endpoint.chat(endpoint.prompts.long, **limit))
+        if (turned_away := busy(reply.exchange)) is not None:
+            return turned_away
+        if reply.exchange.refused:
+            refused.append(f"{member} is refused: {http(reply.exchange)}")
+            continue
+        verdicts.append(reply.unusable or _cut_verdict(endpoint, reply, member))
+    if not verdicts:
+        return failed("neither max_tokens nor max_completion_tokens is taken", evidence=tuple(refused))
+    for word in ("fail", "inconclusive", "warn"):
+        for verdict in verdicts:
+            if verdict.word == word:
+                return verdict
+    # either of the two names does: models that refuse the old one exist, and servers that do not know the new one
+    if refused:
+        return warned(refused[0])
+    return verdicts[0]
+
+
+def _cut_verdict(endpoint: Endpoint, reply: ChatReply, member: str) -> Verdict:
+    said = f"{member} {_CUT}: {reply.told_finish}"
+    count = reply.tokens
+    if count is not None and count > _CUT:
+        return failed(f"{member} {_CUT} is not heeded: usage counts {count} completion tokens")
+    if reply.finish == "length":
+        if count is None:
+            return warned(f"{said}, and no usage tells how many tokens that were")
+        if count < _CUT:
+            return warned(f"{said}, and usage counts {counted(count, 'completion token')}")
+        return passed(f"{said} and {count} completion tokens")
+    if not _goes_on(endpoint, reply, member):
+        return inconclusive(
+            f"{said}, the answer may have ended by itself",
+            cure='a "long" text in --prompts FILE that this model answers at length',
+        )
+    return failed(f"{said}, though the answer goes on behind {quoted((reply.thoughts + reply.content)[-30:])}")
+
+
+def _goes_on(endpoint: Endpoint, reply: ChatReply, member: str) -> bool:
+    """Whether the same answer is longer where more of it is allowed."""
+    limit = {"max_tokens": None, member: _MORE}
+    longer = ChatReply(endpoint.chat(endpoint.prompts.long, **limit))
+    cut, whole = (each.thoughts + each.content for each in (reply, longer))
+    return bool(cut) and len(whole.rstrip()) > len(cut.rstrip()) and whole.startswith(cut.rstrip())
+
+
+# ---------------------------------------------------------------------------------------------------- thoughts
+
+
+def thoughts_apart(endpoint: Endpoint) -> Verdict:
+    """TL923."""
+    reply = ChatReply(endpoint.chat(endpoint.prompts.think))
+    if reply.unusable is not None:
+        return reply.unusable
+    mark = _mark_in(reply.content, reply.thoughts)
+    if mark:
+        return failed(f"content holds {mark}: {quoted(_around(reply.content, mark))}", cure=_parser_cure(endpoint))
+    if reply.thoughts and reply.content:
+        return passed(f"thoughts {quoted(reply.thoughts, 40)}, content {quoted(reply.content, 40)}")
+    return _silent(endpoint, reply) if reply.thoughts else _thoughtless(endpoint)
+
+
+def _silent(endpoint: Endpoint, reply: ChatReply) -> Verdict:
+    """Nothing is said behind the thoughts."""
+    if reply.finish == "length":
+        return inconclusive(f"no answer follows the thoughts within {endpoint.tokens} tokens", cure=_ROOM)
+    if endpoint.scripted is not None:
+        return failed(f"content is empty, all of the reply is in the thoughts: {quoted(reply.thoughts[-60:])}")
+    return inconclusive("the model thinks and says nothing")
+
+
+def _thoughtless(endpoint: Endpoint) -> Verdict:
+    syntax = syntax_of(endpoint.served.model)
+    if syntax is not None and syntax.reasoning is not None:
+        return inconclusive(f"the template knows {syntax.reasoning.start.strip()}, and the model does not think")
+    return skipped("no thoughts are seen, neither in a member of their own nor in content")
+
+
+def _mark_in(content: str, thoughts: str) -> str:
+    """The first mark of thoughts that stands in what is said; empty where none does."""
+    said = content.lstrip()
+    for start, end in THOUGHT:
+        if said.startswith((start, end)):
+            return start if said.startswith(start) else end
+        opened, closed = content.find(start), content.find(end)
+        if 0 <= opened < closed:
+            return start
+        # the prompt has opened them, so that the end stands alone
+        if closed >= 0 and not thoughts and end.startswith(_CLOSING):
+            return end
+    return ""
+
+
+def _around(content: str, mark: str) -> str:
+    at = content.find(mark)
+    return content[max(0, at - 20) : at + len(mark) + 20]
+
+
+def _parser_cure(endpoint: Endpoint) -> str:
+    kind = endpoint.served.kind
+    if kind == "llama.cpp":
+        return "start llama-server with --reasoning-format auto, its default"
+    if kind not in ("vllm", "sglang"):
+        return ""
+    from templatelint.dialects.serving.flags import flags
+
+    syntax = syntax_of(endpoint.served.model)
+    if syntax is None or syntax.reasoning is None:
+        return f"start {kind} with --reasoning-parser NAME"
+    wanted = flags(kind, None, syntax.reasoning)
+    words = " ".join(wanted.arguments) if wanted is not None else ""
+    return f"start {kind} with {words}" if words else ""
