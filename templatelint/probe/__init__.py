@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from templatelint.errors import TemplatelintError
 from templatelint.probe import running
 from templatelint.probe.client import Client
 from templatelint.probe.contact import contacted
@@ -100,27 +101,39 @@ def probe(
 @contextmanager
 def opened(url: str, options: Options, reach: Reach) -> Iterator[Endpoint]:
     """The endpoint at an address, after the first meeting."""
-    base_url, named = parsed(url.removeprefix("server:"))
-    base = address(base_url)
-    name = shown(base_url)
-    headers = {"authorization": f"Bearer {options.key}", "x-api-key": options.key} if options.key else {}
-    first = Patience(read=options.seconds, whole=options.seconds)
-    with Web(base_url, name=name, headers=headers, stay=True, patience=first) as web:
-        client = Client(web, base, options.seconds)
-        endpoint = contacted(
-            Endpoint(
-                name,
-                options.model or named,
-                client.ask,
-                linted=options.linted,
-                tokens=options.tokens,
-                seconds=options.seconds,
-            ),
-            reach,
-        )
+    with unmet(url, options, reach) as stranger:
+        endpoint = contacted(stranger, reach)
         if options.prompts is not None:
             endpoint.prompts = with_own(endpoint.prompts, *options.prompts)
         yield endpoint
 
 
-__all__ = ["Endpoint", "Options", "Probed", "Prompts", "opened", "probe"]
+@contextmanager
+def unmet(url: str, options: Options, reach: Reach) -> Iterator[Endpoint]:
+    """The endpoint at an address, of which nothing is known yet.
+
+    Raises:
+        TemplatelintError: it is no address, or one that may not be asked.
+    """
+    base_url, named = parsed(url.removeprefix("server:"))
+    base = address(base_url)
+    name = shown(base_url)
+    if reach.offline and not base.loopback:
+        raise TemplatelintError(
+            f"{name} is not asked: --offline", help="with it, only servers on this machine (127.0.0.1, localhost) are"
+        )
+    key = "" if base.login else options.key
+    headers = {"authorization": f"Bearer {key}", "x-api-key": key} if key else {}
+    first = Patience(read=options.seconds, whole=options.seconds)
+    with Web(base_url, name=name, headers=headers, stay=True, patience=first) as web:
+        yield Endpoint(
+            name,
+            options.model or named,
+            Client(web, base, options.seconds).ask,
+            linted=options.linted,
+            tokens=options.tokens,
+            seconds=options.seconds,
+        )
+
+
+__all__ = ["Endpoint", "Options", "Probed", "Prompts", "opened", "probe", "unmet"]

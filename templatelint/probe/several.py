@@ -1,14 +1,23 @@
-"""What came of several models behind one endpoint → which clauses some of them keep and others break."""
+"""An endpoint of several models → what came of each, and which clauses some of them keep and others break."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from templatelint.errors import TemplatelintError, clip
+from templatelint.probe import Probed, probe, unmet
+from templatelint.probe.contact import listed
+from templatelint.probe.endpoint import Served
 
-    from templatelint.probe import Probed
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from templatelint.probe import Options
+    from templatelint.probe.catalogue import Check
+    from templatelint.sources.reach import Reach
+
+_MANY = 64  # models
 
 
 @dataclass(frozen=True)
@@ -24,6 +33,42 @@ class Apart:
     name: str
     failing: tuple[str, ...]
     passing: tuple[str, ...]
+
+
+def probe_all(
+    url: str,
+    checks: Sequence[Check],
+    options: Options,
+    reach: Reach,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[Probed, ...]:
+    """Check each of the models that an endpoint lists, in its order; one that does not answer stops no other.
+
+    Raises:
+        TemplatelintError: the endpoint lists none, or more than anybody waits for.
+    """
+    with unmet(url, options, reach) as stranger:
+        ids = listed(stranger)
+        name = stranger.url
+    if not ids:
+        raise TemplatelintError(f"{name} lists no model", help="name one: --model ID")
+    if len(ids) > _MANY:
+        raise TemplatelintError(
+            f"{name} lists {len(ids)} models, more than the {_MANY} of one run", help="name one: --model ID"
+        )
+    found = []
+    for at, model in enumerate(ids):
+        told = None if progress is None else _part(progress, at, len(ids))
+        try:
+            found.append(probe(url, checks, replace(options, model=model), reach, told))
+        except TemplatelintError as trouble:
+            found.append(Probed(name, clip(model, 200), Served(models=ids), (), broken_off=trouble.message))
+    return tuple(found)
+
+
+def _part(progress: Callable[[int, int], None], at: int, count: int) -> Callable[[int, int], None]:
+    """The progress of one model among all."""
+    return lambda done, total: progress(at * total + done, count * total)
 
 
 def apart(probed: Sequence[Probed]) -> Iterator[Apart]:
