@@ -1,0 +1,364 @@
+"""Calls of functions in the Responses API: identified, marked where they are cut, sent back, and only as chosen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from templatelint.probe.endpoint import for_responses
+from templatelint.probe.prompts import CITY, OTHER_CITY, TOOLS, WEATHER, WRITE
+from templatelint.probe.response_faults import fault_of, shown
+from templatelint.probe.response_items import (
+    LEAST,
+    Reply,
+    arguments_of,
+    ask,
+    limit_told,
+    output,
+    returned,
+    unanswered,
+    user,
+)
+from templatelint.probe.telling import busy, counted, error_message, http, quoted
+from templatelint.probe.verdict import failed, inconclusive, passed, warned
+from templatelint.sources.endpoint.routes import text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from templatelint.probe.endpoint import Endpoint
+    from templatelint.probe.exchange import Exchange
+    from templatelint.probe.verdict import Verdict
+
+_TOOLS = for_responses(TOOLS)
+_WEATHER, _WRITE = WEATHER["function"]["name"], WRITE["function"]["name"]
+_LONGEST_ID = 64  # characters of a call_id that OpenAI's API takes back
+_COAX = "--prompts FILE, with a prompt `{}` that brings it"
+
+
+# ------------------------------------------------------------------------------------------------------ TL938
+
+
+def items_identified(endpoint: Endpoint) -> Verdict:
+    """TL938."""
+    exchange = endpoint.respond(endpoint.prompts.parallel, tools=_TOOLS, parallel_tool_calls=True)
+    trouble = unanswered(exchange, "a prompt for two calls", may_refuse=True)
+    if trouble is not None:
+        return trouble
+    reply = Reply(exchange)
+    if len(reply.calls) < 2:  # noqa: PLR2004 (two were asked for)
+        return inconclusive(f"the answer to a prompt for two calls is {reply.shape}", cure=_COAX.format("parallel"))
+    wrong = [f"output[{place}]: {fault}" for place, item in enumerate(reply.items) if (fault := fault_of(item))]
+    ids = [text(item.get("id")) for item in reply.items]
+    call_ids = [text(call.get("call_id")) for call in reply.calls]
+    for name, values in (("id", ids), ("call_id", call_ids)):
+        twice = next((value for value in values if value and values.count(value) > 1), "")
+        if twice:
+            wrong.append(f"two items have the {name} {quoted(twice)}")
+    same = next((call for call in reply.calls if call.get("id") and call.get("id") == call.get("call_id")), None)
+    if same is not None:
+        wrong.append(f"id and call_id of a call are both {quoted(same['id'])}")
+    long = next((value for value in call_ids if len(value) > _LONGEST_ID), "")
+    if long:
+        wrong.append(f"a call_id has {len(long)} characters, more than {_LONGEST_ID}")
+    if wrong:
+        return failed(wrong[0], evidence=tuple(wrong))
+    return passed(f"{len(reply.calls)} calls: {', '.join(f'{quoted(id_)}' for id_ in call_ids)}, ids of their own")
+
+
+# ------------------------------------------------------------------------------------------- TL940 and TL941
+
+
+class _Cut(NamedTuple):
+    """A call, whole and cut by a limit of tokens."""
+
+    call: Mapping[str, Any]
+    limit: int
+    reply: Reply
+
+
+def _cut_call(endpoint: Endpoint) -> _Cut | Verdict:
+    """The answer that is cut inside its call; or why there is none."""
+    exchange = endpoint.respond(endpoint.prompts.write, tools=_TOOLS)
+    trouble = unanswered(exchange, "a prompt with tools", may_refuse=True)
+    if trouble is not None:
+        return trouble
+    reply = Reply(exchange)
+    if not reply.calls:
+        return inconclusive(
+            f"the answer to a prompt for a call of {_WRITE} is {reply.shape}", cure=_COAX.format("write")
+        )
+    if reply.status == "incomplete":
+        return inconclusive(
+            f"{quoted(reply.written)} tokens are not enough for a call", cure="--max-tokens, with more of them"
+        )
+    written = reply.written or 2 * LEAST
+    limit = written - min(20, max(4, written // 3))  # where the last argument is
+    exchange = endpoint.respond(endpoint.prompts.write, tools=_TOOLS, max_output_tokens=limit)
+    trouble = unanswered(exchange, f"a prompt with tools and max_output_tokens {limit}", may_refuse=limit < LEAST)
+    return trouble or _Cut(reply.calls[0], limit, Reply(exchange))
+
+
+def cut_call_incomplete(endpoint: Endpoint) -> Verdict:
+    """TL940."""
+    found = _cut_call(endpoint)
+    if not isinstance(found, _Cut):
+        return found
+    if found.reply.status == "incomplete":
+        return limit_told(found.reply) or _cut_item(found)
+    if found.reply.status != "completed":
+        return failed(f"status is {shown(found.reply.response, 'status')} at the end of a response")
+    return _completed(endpoint, found)
+
+
+def _cut_item(found: _Cut) -> Verdict:
+    reply = found.reply
+    if not reply.calls:
+        if _WRITE in reply.text:
+            return warned(
+                f"the call that is cut after {found.limit} tokens stands as text in the message",
+                evidence=(f"the text is {quoted(reply.text)}",),
+            )
+        return passed(f"the response is incomplete after {found.limit} tokens, and hands over no call")
+    call = reply.calls[-1]
+    arguments = f"its arguments are {quoted(call.get('arguments'), 120)}"
+    if call.get("status") == "incomplete":
+        return passed(f"response and call are incomplete after {found.limit} tokens", evidence=(arguments,))
+    if call.get("status") == "completed" and _same(call, found.call):
+        return inconclusive(f"{found.limit} tokens were enough for the whole call")
+    return failed(
+        f"the response is incomplete, but the status of the call that is cut is {shown(call, 'status')}",
+        evidence=(arguments,),
+    )
+
+
+def _completed(endpoint: Endpoint, found: _Cut) -> Verdict:
+    """Of a response that is told to be completed: whether it is."""
+    reply, limit = found.reply, found.limit
+    if reply.calls:
+        call = reply.calls[-1]
+        if _torn(call, found.call):
+            return failed(
+                f"a call cut after {limit} tokens is handed over in a response with status completed, "
+                f"its own status is {shown(call, 'status')}",
+                evidence=(f"its arguments are {quoted(call.get('arguments'), 120)}",),
+            )
+        return inconclusive(f"the call ended by itself within {limit} tokens")
+    if endpoint.scripted is not None or _WRITE in reply.text:
+        return failed(
+            f"a response cut after {limit} tokens, inside its call, has status completed, and {reply.shape} in it",
+            evidence=(f"its text is {quoted(reply.text)}",),
+        )
+    return inconclusive(f"with max_output_tokens {limit} the model calls no function")
+
+
+def _same(call: Mapping[str, Any], whole: Mapping[str, Any]) -> bool:
+    arguments = arguments_of(call)
+    return arguments is not None and arguments == arguments_of(whole)
+
+
+def _torn(call: Mapping[str, Any], whole: Mapping[str, Any]) -> bool:
+    """Whether a call is only the start of another one: its arguments break off, or were closed where they did."""
+    arguments, full = arguments_of(call), arguments_of(whole)
+    if arguments is None:
+        return True
+    if full is None or arguments == full or call.get("name") != whole.get("name"):
+        return False
+    return all(name in full and text(full[name]).startswith(text(value)) for name, value in arguments.items())
+
+
+def cut_call_returnable(endpoint: Endpoint) -> Verdict:
+    """TL941."""
+    found = _cut_call(endpoint)
+    if not isinstance(found, _Cut):
+        return found
+    items = returned(found.reply)
+    calls = [item for item in items if item.get("type") == "function_call"]
+    told = "the cut call as it came"
+    if not calls:
+        # the server keeps it back; a client that has read the stream may have it all the same
+        arguments = text(found.call.get("arguments"))
+        calls = [{**found.call, "arguments": arguments[: len(arguments) // 2], "status": "incomplete"}]
+        items, told = calls, "a call with half of its arguments"
+    results = [output(call, "error: the arguments of this call are cut off") for call in calls]
+    exchange = ask(endpoint, [user(endpoint.prompts.write), *items, *results], tools=_TOOLS)
+    if (trouble := busy(exchange)) is not None:
+        return trouble
+    evidence = tuple(f"arguments {quoted(call.get('arguments'), 120)}" for call in calls)
+    if exchange.cut:
+        return failed(f"the connection ends where {told} is sent back", evidence=evidence)
+    if exchange.crashed:
+        return failed(f"{told}, sent back with its error, is answered {http(exchange)}", evidence=evidence)
+    return passed(f"{told}, sent back with its error, is answered HTTP {exchange.status}", evidence=evidence)
+
+
+# ------------------------------------------------------------------------------------------------------ TL942
+
+
+def response_round_trip(endpoint: Endpoint) -> Verdict:
+    """TL942."""
+    exchange = endpoint.respond(endpoint.prompts.tool, tools=_TOOLS)
+    trouble = unanswered(exchange, "a prompt with tools")
+    if trouble is not None:
+        return trouble
+    reply = Reply(exchange)
+    if not reply.calls:
+        return inconclusive(
+            f"the answer to a prompt for a call of {_WEATHER} is {reply.shape}", cure=_COAX.format("tool")
+        )
+    trouble = _answered(endpoint, endpoint.prompts.tool, reply, "a call")
+    if trouble is not None:
+        return trouble
+    told = "the result of a call is answered"
+    exchange = endpoint.respond(endpoint.prompts.parallel, tools=_TOOLS, parallel_tool_calls=True)
+    two = Reply(exchange)
+    if not exchange.ok or len(two.calls) < 2:  # noqa: PLR2004 (a model need not write two: a clause of its own is about that)
+        return passed(told)
+    trouble = _answered(endpoint, endpoint.prompts.parallel, two, "two calls, the last first,")
+    return trouble or passed(f"{told}, and so are those of two calls, the last one first")
+
+
+def _answered(endpoint: Endpoint, words: str, reply: Reply, what: str) -> Verdict | None:
+    """What is wrong with the answer to the results of calls that are sent back; None where nothing is."""
+    items = returned(reply)
+    results = [_result(endpoint, item) for item in reversed(items) if item.get("type") == "function_call"]
+    exchange = ask(endpoint, [user(words), *items, *results], tools=_TOOLS)
+    trouble = unanswered(exchange, f"the result of {what} with the output as it came")
+    if trouble is not None:
+        return trouble
+    answer = Reply(exchange)
+    if answer.calls:
+        again = f"with the result of {what} before it the model calls {quoted(answer.calls[0].get('name'))} again"
+        # the scripted model answers wherever it sees a result
+        return failed(again) if endpoint.scripted else inconclusive(again)
+    if not answer.text.strip():
+        return inconclusive(f"the answer to the result of {what} is {answer.shape}, without a text")
+    return None
+
+
+def _result(endpoint: Endpoint, call: Mapping[str, Any]) -> dict[str, Any]:
+    elsewhere = OTHER_CITY in text(call.get("arguments"))
+    return output(call, endpoint.prompts.result.replace(CITY, OTHER_CITY) if elsewhere else endpoint.prompts.result)
+
+
+# ------------------------------------------------------------------------------------------------------ TL943
+
+_CALL: Mapping[str, Any] = {
+    "type": "function_call",
+    "id": "fc_1",
+    "call_id": "call_1",
+    "name": _WEATHER,
+    "arguments": f'{{"city": "{CITY}"}}',
+    "status": "completed",
+}
+
+
+def _stray(endpoint: Endpoint) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    """What is wrong → the items behind the user's message."""
+    result = endpoint.prompts.result
+    nothing = {"type": "function_call_output", "call_id": "call_1"}
+    return {
+        "an output for a call_id that no call has": [
+            _CALL,
+            output(_CALL, result),
+            output({"call_id": "call_2"}, result),
+        ],
+        "an output without any call": [output(_CALL, result)],
+        "a call without its output": [_CALL, user(endpoint.prompts.plain)],
+        "an output that is an object": [_CALL, {**nothing, "output": {"temperature": 21}}],
+        "an output that is a number": [_CALL, {**nothing, "output": 21}],
+        "an output that is null": [_CALL, {**nothing, "output": None}],
+        "a function_call_output without an output": [_CALL, nothing],
+    }
+
+
+def stray_output_refused(endpoint: Endpoint) -> Verdict:
+    """TL943."""
+    plain = endpoint.respond(endpoint.prompts.plain)
+    trouble = unanswered(plain, "a plain input")
+    if trouble is not None:
+        return trouble
+    accepted, crashed, bare = [], [], []
+    cases = _stray(endpoint)
+    for name, items in cases.items():
+        exchange = ask(endpoint, [user(endpoint.prompts.tool), *items], tools=_TOOLS, max_output_tokens=LEAST)
+        if (trouble := busy(exchange)) is not None:
+            return trouble
+        if exchange.ok:
+            accepted.append(f"{name}: HTTP {exchange.status}")
+        elif not exchange.refused:
+            crashed.append(f"{name}: {'the connection ends' if exchange.cut else http(exchange)}")
+        elif not error_message(exchange):
+            bare.append(f"{name}: HTTP {exchange.status} without an error object")
+    if accepted or crashed:
+        worst = crashed[0] if crashed else f"accepted: {accepted[0].rpartition(':')[0]}"
+        return failed(
+            f"{len(accepted) + len(crashed)} of {len(cases)} malformed tool results are not refused; {worst}",
+            evidence=(*crashed, *accepted, *bare),
+        )
+    if bare:
+        return warned(bare[0], evidence=tuple(bare))
+    return passed(f"all {len(cases)} malformed tool results are refused")
+
+
+# ------------------------------------------------------------------------------------------------------ TL945
+
+
+def response_choice_heeded(endpoint: Endpoint) -> Verdict:
+    """TL945."""
+    verdicts = [_required(endpoint), _named(endpoint), _allowed(endpoint)]
+    for word in ("fail", "inconclusive", "warn"):
+        worst = [verdict for verdict in verdicts if verdict.word == word]
+        if worst:
+            told = tuple(verdict.message for verdict in verdicts)
+            return worst[0].__class__(worst[0].word, worst[0].message, told, worst[0].help)
+    return passed("; ".join(verdict.message for verdict in verdicts))
+
+
+def _chosen(exchange: Exchange, choice: str) -> Verdict | None:
+    """What keeps a choice from being judged, or that it is refused, which is a way to heed it."""
+    if exchange.refused and busy(exchange) is None:
+        return passed(f"{choice} is refused: HTTP {exchange.status}")
+    return unanswered(exchange, choice)
+
+
+def _required(endpoint: Endpoint) -> Verdict:
+    exchange = endpoint.respond(endpoint.prompts.plain, tools=_TOOLS, tool_choice="required")
+    choice = "tool_choice required"
+    return _chosen(exchange, choice) or _must_call(Reply(exchange), choice, (_WEATHER, _WRITE))
+
+
+def _named(endpoint: Endpoint) -> Verdict:
+    named = {"type": "function", "name": _WRITE}
+    exchange = endpoint.respond(endpoint.prompts.tool, tools=_TOOLS, tool_choice=named)
+    choice = f"tool_choice of the function {_WRITE}"
+    return _chosen(exchange, choice) or _must_call(Reply(exchange), choice, (_WRITE,))
+
+
+def _must_call(reply: Reply, choice: str, allowed: Sequence[str]) -> Verdict:
+    others = [call for call in reply.calls if call.get("name") not in allowed]
+    if others:
+        return failed(f"{choice} brings a call of {quoted(others[0].get('name'))}")
+    if reply.calls:
+        return passed(f"{choice} brings {counted(len(reply.calls), 'call')} of {quoted(reply.calls[0]['name'])}")
+    if reply.status == "incomplete":
+        return inconclusive(
+            f"{choice} brings no call within {quoted(reply.written)} tokens", cure="--max-tokens, with more of them"
+        )
+    return failed(f"{choice} brings {reply.shape}, and no call")
+
+
+def _allowed(endpoint: Endpoint) -> Verdict:
+    allowed = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": _WRITE}]}
+    exchange = endpoint.respond(endpoint.prompts.tool, tools=_TOOLS, tool_choice=allowed)
+    choice = f"allowed_tools of {_WRITE} alone"
+    told = _chosen(exchange, choice)
+    if told is not None:
+        return told
+    calls = Reply(exchange).calls
+    others = [call for call in calls if call.get("name") != _WRITE]
+    if others:
+        return failed(f"{choice} brings a call of {quoted(others[0].get('name'))}")
+    usual = Reply(endpoint.respond(endpoint.prompts.tool, tools=_TOOLS))
+    if calls or any(call.get("name") == _WEATHER for call in usual.calls):
+        return passed(f"{choice} brings {counted(len(calls), 'call')}, and none of {_WEATHER}")
+    return inconclusive(f"the model calls no {_WEATHER} where it is allowed to", cure=_COAX.format("tool"))

@@ -1,0 +1,166 @@
+"""A plain answer of the Responses API → its items, texts and counts; what has not their form is left out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from templatelint.probe.endpoint import RESPONSES
+from templatelint.probe.exchange import parsed
+from templatelint.probe.telling import busy, http, quoted
+from templatelint.probe.verdict import failed, inconclusive
+from templatelint.sources.endpoint.routes import rows, table, text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from templatelint.probe.endpoint import Endpoint
+    from templatelint.probe.exchange import Exchange
+    from templatelint.probe.verdict import Verdict
+
+LEAST = 16  # tokens: OpenAI's API takes no lower `max_output_tokens`
+_REASON = "max_output_tokens"
+_LONG = 200  # characters of a server's message
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer as clients read it."""
+
+    exchange: Exchange
+
+    @property
+    def response(self) -> Mapping[str, Any]:
+        """The object; empty where there is none."""
+        return self.exchange.object
+
+    @property
+    def status(self) -> str:
+        """`completed`, `incomplete`, …; empty where it is not told."""
+        return text(self.response.get("status"))
+
+    @property
+    def reason(self) -> str:
+        """Why it is incomplete; empty where that is not told."""
+        return text(table(self.response.get("incomplete_details")).get("reason"))
+
+    @cached_property
+    def items(self) -> list[Mapping[str, Any]]:
+        """Of the output, in order."""
+        return rows(self.response, "output")
+
+    def of_type(self, kind: str) -> list[Mapping[str, Any]]:
+        """The items of a type."""
+        return [item for item in self.items if item.get("type") == kind]
+
+    @property
+    def calls(self) -> list[Mapping[str, Any]]:
+        """The calls of functions."""
+        return self.of_type("function_call")
+
+    @property
+    def messages(self) -> list[Mapping[str, Any]]:
+        """What is said to the user."""
+        return self.of_type("message")
+
+    @property
+    def thoughts(self) -> list[Mapping[str, Any]]:
+        """The reasoning."""
+        return self.of_type("reasoning")
+
+    @cached_property
+    def text(self) -> str:
+        """All that is said to the user."""
+        parts = (part for message in self.messages for part in rows(message, "content"))
+        return "".join(text(part.get("text")) for part in parts if part.get("type") == "output_text")
+
+    @property
+    def read(self) -> int | None:
+        """Tokens of the prompt; None where they are not told."""
+        return whole(table(self.response.get("usage")).get("input_tokens"))
+
+    @property
+    def written(self) -> int | None:
+        """Tokens of the answer; None where they are not told."""
+        return whole(table(self.response.get("usage")).get("output_tokens"))
+
+    @property
+    def cut(self) -> bool:
+        """Whether the answer is told to be cut by the limit of its tokens."""
+        return self.status == "incomplete" and self.reason == _REASON
+
+    @property
+    def shape(self) -> str:
+        """What the output consists of, for messages."""
+        kinds = [quoted(text(item.get("type")), 30) for item in self.items[:4]]
+        return f"{', '.join(kinds) or 'nothing'}{', …' if len(self.items) > len(kinds) else ''}"
+
+
+def whole(value: Any) -> int | None:
+    """A number of tokens; None for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def ask(endpoint: Endpoint, given: Any, **members: Any) -> Exchange:
+    """The answer to a request that follows on one that was answered: a 404 is a refusal then, not a missing route."""
+    return endpoint.post(RESPONSES, endpoint.response_body(given, **members))
+
+
+def unanswered(exchange: Exchange, request: str, *, may_refuse: bool = False) -> Verdict | None:
+    """What keeps an answer from being read; None where it can be.
+
+    Args:
+        exchange: the answer to a right request.
+        request: what it is, for messages (`a plain input`).
+        may_refuse: it has what not every server offers: nothing is seen of the clause where it is refused.
+    """
+    if exchange.cut:
+        return failed(f"the connection ends before the answer to {request} does")
+    if (trouble := busy(exchange)) is not None:
+        return trouble
+    if exchange.refused and may_refuse:
+        return inconclusive(f"{request} is refused: {http(exchange)}")
+    if not exchange.ok or not exchange.object:
+        return failed(f"{request} is answered {http(exchange)}{' without a JSON object' if exchange.ok else ''}")
+    if exchange.object.get("status") == "failed":
+        error = table(exchange.object.get("error"))
+        return failed(f"{request} is answered with a failed response: {quoted(text(error.get('message')), _LONG)}")
+    return None
+
+
+def limit_told(reply: Reply) -> Verdict | None:
+    """What is wrong with how an incomplete response tells that its tokens were limited; None where nothing is."""
+    if reply.reason != _REASON:
+        details = reply.response.get("incomplete_details")
+        return failed(f"the response is incomplete, and incomplete_details is {quoted(details)}")
+    return None
+
+
+def arguments_of(call: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The arguments of a call; None where they are no JSON object."""
+    found = parsed(text(call.get("arguments")))
+    return found if isinstance(found, dict) else None
+
+
+def user(words: str) -> dict[str, Any]:
+    """A message of the user's as an item."""
+    return {"role": "user", "content": words}
+
+
+def returned(reply: Reply) -> list[Mapping[str, Any]]:
+    """The items of an answer as they go back into the next request, without those too deep to be written."""
+    found = []
+    for item in reply.items:
+        try:
+            json.dumps(item)
+        except (RecursionError, ValueError):
+            continue
+        found.append(item)
+    return found
+
+
+def output(call: Mapping[str, Any], result: Any) -> dict[str, Any]:
+    """What a function gave back, as an item."""
+    return {"type": "function_call_output", "call_id": text(call.get("call_id")), "output": result}
