@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     Command = TypeVar("Command", bound=Callable[..., Any])
     WordType = click.ParamType[str]
     IntType = click.ParamType[int]
+    FloatType = click.ParamType[float]
 else:
-    WordType = IntType = click.ParamType  # no generic in older versions of click
+    WordType = IntType = FloatType = click.ParamType  # no generic in older versions of click
 
 
 _DIGITS = 9
+_HOUR = 3600.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,24 @@ class Count(IntType):
         if len(text) > _DIGITS:
             raise TemplatelintError(f"{param.opts[-1] if param else 'number'} {clip(text)}: too large")
         return int(text)
+
+
+class Seconds(FloatType):
+    """A number of seconds above 0."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number."""
+        del ctx
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = 0.0
+        if not 0 < seconds <= _HOUR:
+            flag = f"{param.opts[-1]} " if param else ""
+            raise TemplatelintError(f"{flag}{clip(str(value))}: not a number of seconds above 0, an hour at most")
+        return seconds
 
 
 def split(ctx: click.Context, param: click.Parameter, values: Iterable[str]) -> tuple[str, ...]:
