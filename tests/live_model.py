@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import json
 import re
-import zlib
 from codecs import getincrementaldecoder
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from templatelint.engines.llamacpp.loaded import LoadedTemplate, load
+from templatelint import engines
 from templatelint.errors import TemplatelintError
 from templatelint.model import Origin, RenderError, Template, Tokenizer
+from templatelint.scripted.scripts import CALLS, ENDLESS, HANDSHAKE, PLAIN, TEXTS, THOUGHTS
 from templatelint.traffic.chat import request_from_openai
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from templatelint.engines import Loaded
 
 Json: TypeAlias = dict[str, Any]
 Channel: TypeAlias = Literal["markup", "reasoning", "text", "name", "arguments"]
@@ -29,20 +31,7 @@ Finish: TypeAlias = Literal["stop", "length", "tool_calls"]
 
 PIECE = 4  # bytes of a token
 
-PLAIN = "The tide is low and the harbour is quiet."
-LONG = (
-    "The keeper climbed the stairs before dusk, as he had done for thirty years, and lit the lamp with a steady hand. "
-    "Below him the sea turned grey and then black, and the first boats came home one behind the other. He counted them "
-    "twice, wrote the number into his book, and made tea. When the fog came in he rang the bell until morning, and "
-    "nobody on the shore knew how close the rocks had been that night."
-)
-UNICODE = "Café déjà vu à Zürich: naïve piñata 😀 🎉 🚀 señor 🐙 🌍 crème brûlée."
-STOP = "one two STOPWORD three"
-ANSWER = "It is 21 degrees in Paris."
-THOUGHT = "Seventeen times twenty is clear, the STOPWORD is only a word here, and the rest is added to it."
 FOREIGN = "<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n</function>"
-NOTES = "The tide comes in at six in the morning and leaves again at noon, every day."
-ENDLESS = "and one more wave "
 
 DEFAULT_BOS, DEFAULT_EOS = "<s>", "</s>"
 
@@ -256,24 +245,15 @@ class Generated:
 # --------------------------------------------------------------------------------------------- the model
 
 
-def weather(*cities: str) -> Script:
-    """Calls of `get_weather`."""
-    return called(*(("get_weather", {"city": city}) for city in cities))
+def _calls(name: str) -> Script:
+    return called(*((call.name, call.arguments) for call in CALLS[name]))
 
 
 SCRIPTS: Mapping[str, Script] = {
-    "about": said("templatelint-scripted 1 hermes"),
-    "plain": said(PLAIN),
-    "long": said(LONG),
-    "tool": weather("Paris"),
-    "write": called(("write_file", {"path": "notes.txt", "content": NOTES})),
-    "parallel": weather("Paris", "Oslo"),
-    "prose": said(LONG),
-    "unicode": said(UNICODE),
-    "endless": said(ENDLESS),
-    "think": (*thought(THOUGHT), *said(PLAIN)),
-    "stop": said(STOP),
-    "answer": said(ANSWER),
+    **{name: said(text) for name, text in TEXTS.items()},
+    **{name: _calls(name) for name in CALLS},
+    "about": said(f"{HANDSHAKE} hermes"),
+    "think": (*thought(THOUGHTS), *said(PLAIN)),
     "foreign": said(FOREIGN),
 }
 
@@ -328,6 +308,7 @@ class Served:
     Attributes:
         choose: messages and prompt → the name of the script.
         scripts: its own texts, in place of the usual ones.
+        engine: that renders its prompts.
     """
 
     name: str
@@ -337,19 +318,20 @@ class Served:
     eos_token: str = DEFAULT_EOS
     choose: Callable[[Sequence[Json], str], str] = by_selector
     scripts: Mapping[str, Script] = field(default_factory=dict)
+    engine: str = "llama.cpp"
+    _ids: dict[bytes, int] = field(default_factory=dict)
 
     # ----------------------------------------------------------------------------------------- prompts
 
     @cached_property
-    def loaded(self) -> LoadedTemplate:
-        """Its template inside llama-server."""
+    def loaded(self) -> Loaded:
+        """Its template inside the engine."""
         return self._load(self.template)
 
-    def _load(self, source: str) -> LoadedTemplate:
+    def _load(self, source: str) -> Loaded:
         tokens = {"bos_token": self.bos_token, "eos_token": self.eos_token}
-        loaded = load(
-            Template("default", source, Origin("chat_template", source)), Tokenizer(special_tokens=tokens, assumed=True)
-        )
+        template = Template("default", source, Origin("chat_template", source))
+        loaded = engines.get(self.engine).load(template, Tokenizer(special_tokens=tokens, assumed=True))
         if isinstance(loaded, RenderError):
             raise Refused(f"the chat template does not load: {loaded.message}", param="chat_template")
         return loaded
@@ -375,15 +357,17 @@ class Served:
 
     def tokens(self, text: str, *, parse_special: bool = True) -> list[tuple[int, bytes]]:
         """Id and bytes of each token of a text."""
-        found: list[tuple[int, bytes]] = []
+        pieces: list[bytes] = []
         for part in self._specials.split(text) if parse_special else [text]:
             raw = part.encode("utf-8", "surrogatepass")
-            if parse_special and self._specials.fullmatch(part):
-                found.append((zlib.crc32(raw) % 1000, raw))
-                continue
-            pieces = (raw[at : at + PIECE] for at in range(0, len(raw), PIECE))
-            found += [(1000 + zlib.crc32(piece) % (1 << 20), piece) for piece in pieces]
-        return found
+            whole = parse_special and self._specials.fullmatch(part)
+            pieces += [raw] if whole else [raw[at : at + PIECE] for at in range(0, len(raw), PIECE)]
+        return [(self._ids.setdefault(piece, len(self._ids)), piece) for piece in pieces]
+
+    def text(self, ids: Sequence[int]) -> str:
+        """The text of tokens that were given before."""
+        known = {number: piece for piece, number in self._ids.items()}
+        return b"".join(known.get(each, b"") for each in ids).decode("utf-8", "replace")
 
     @cached_property
     def _specials(self) -> re.Pattern[str]:

@@ -19,6 +19,7 @@ import copy
 import json
 import select
 import socket
+import sys
 import threading
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -38,13 +39,18 @@ if TYPE_CHECKING:
 
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 MODELS, PROPS, SLOTS, HEALTH = "/v1/models", "/props", "/slots", "/health"
-APPLY, TOKENIZE, TOOLS = "/apply-template", "/tokenize", "/tools"
+APPLY, TOKENIZE, DETOKENIZE, TOOLS = "/apply-template", "/tokenize", "/detokenize", "/tools"
 
 TEMPLATES = Path(__file__).parent.parent / "corpus" / "templates"
 THINKING = (TEMPLATES / "thinking" / "chat_template.jinja").read_text("utf-8")
 CHATML = (TEMPLATES / "chatml-tools" / "chat_template.jinja").read_text("utf-8")
 
 PACE = 0.005  # seconds between the tokens of what never ends: it has to last until a client leaves
+_ENGINES = {
+    "bare": "llama.cpp",
+    "lmstudio": "llama.cpp",
+}  # that render for a kind of server, where it has not the engine's name
+_OWNERS = {"llama.cpp": "llamacpp", "vllm": "vllm", "sglang": "sglang", "ollama": "library"}
 _ANTHROPIC_KINDS = {401: "authentication_error", 404: "not_found_error"}
 _IDLE = 20.0  # seconds that a connection may be silent
 _LINGER = 30.0  # seconds that a slot stays busy where a twist forgets clients that left
@@ -93,6 +99,7 @@ class Answer:
         cut_after: the connection ends behind so many events, or so many bytes of a plain body.
         hang_after: nothing comes behind so many events, or instead of a plain answer.
         lingers: the slot stays busy when the client has left.
+        forever: the last event but `[DONE]` comes again and again; behind a plain body, spaces do.
     """
 
     json: Any = None
@@ -104,6 +111,7 @@ class Answer:
     cut_after: int | None = None
     hang_after: int | None = None
     lingers: bool = False
+    forever: bool = False
 
     @property
     def streamed(self) -> bool:
@@ -272,6 +280,11 @@ def keep_running() -> Change:
     return lambda answer: setattr(answer, "lingers", True)
 
 
+def never_end() -> Change:
+    """Repeat the last event (or a space) for ever."""
+    return lambda answer: setattr(answer, "forever", True)
+
+
 without_done: Change = drop_events(DONE)
 
 
@@ -325,10 +338,14 @@ def _without(data: Any, steps: Sequence[str]) -> None:
 
 
 class LiveServer:
-    """A llama-server on loopback; a context manager, whose `url` is open inside.
+    """A server on loopback; a context manager, whose `url` is open inside.
+
+    It is a llama-server (`kind`: or vllm, sglang, ollama, lmstudio, or `bare`, of which nothing but /v1 is there) of
+    one model; with `models` (name → template) it is a router of several.
 
     Attributes:
         requests: what it received, in order, before any twist.
+        faults: what a twist, or this server, has raised; the end of the context raises the first.
     """
 
     def __init__(  # noqa: PLR0913 (what a server is started with)
@@ -347,16 +364,19 @@ class LiveServer:
         bos_token: str = DEFAULT_BOS,
         eos_token: str = DEFAULT_EOS,
         tools: bool = False,
+        kind: str = "llama.cpp",
     ) -> None:
+        self.kind = kind
         self.twists = tuple(twists)
         templates = models or {model: template}
         self.served = {
-            name: Served(name, source, context, bos_token, eos_token, choose, scripts or {})
+            name: Served(name, source, context, bos_token, eos_token, choose, scripts or {}, _ENGINES.get(kind, kind))
             for name, source in templates.items()
         }
         self.router = models is not None
         self.context, self.routes_missing, self.api_key, self.tools = context, frozenset(routes_missing), api_key, tools
         self.requests: list[Call] = []
+        self.faults: list[BaseException] = []
         self.stopping = threading.Event()
         self._busy = [False] * slots
         self._lock = threading.Lock()
@@ -364,10 +384,11 @@ class LiveServer:
 
     def __enter__(self) -> Self:
         self._server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"live": self}))
+        self._server.live = self
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True).start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         self.stopping.set()
         self._server.shutdown()
         self._server.server_close()
@@ -375,6 +396,8 @@ class LiveServer:
             for connection in self._open:
                 with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
+        if self.faults and error is None:
+            raise self.faults[0]
 
     @property
     def port(self) -> int:
@@ -453,26 +476,58 @@ class LiveServer:
         if call.path in self.routes_missing:
             raise self._unknown(call)
         asked = f"{call.method} {call.path}"
-        if call.method == "GET":
-            routes: dict[str, Callable[[Call], Any]] = {
-                HEALTH: lambda _: {"status": "ok"},
-                MODELS: lambda _: self._models(),
-                PROPS: self._props,
-                SLOTS: lambda _: self._slots(),
+        if asked in (f"POST {CHAT}/input_tokens", f"POST {RESPONSES}/input_tokens", f"POST {MESSAGES}/count_tokens"):
+            return self._counted(call)
+        if asked in (f"POST {CHAT}", f"POST {RESPONSES}", f"POST {MESSAGES}"):
+            return self._generated(call)
+        found = self._own().get(asked)
+        if found is None:
+            raise self._unknown(call)
+        value = found(call)
+        return value if isinstance(value, Answer) else Answer(value)
+
+    def _own(self) -> dict[str, Callable[[Call], Any]]:
+        """Routes beside the three APIs: method and path → what answers."""
+        routes: dict[str, Callable[[Call], Any]] = {f"GET {MODELS}": lambda _: self._models()}
+        if self.kind == "llama.cpp":
+            routes |= {
+                f"GET {HEALTH}": lambda _: {"status": "ok"},
+                f"GET {PROPS}": self._props,
+                f"GET {SLOTS}": lambda _: self._slots(),
+                f"POST {APPLY}": lambda call: {"prompt": self._served(call).prompt(self._members(call))},
+                f"POST {TOKENIZE}": self._tokenize,
+                f"POST {DETOKENIZE}": lambda call: {"content": self._text(call)},
             }
             if self.tools:
-                routes[TOOLS] = lambda _: [{"tool": "exec_shell_command", "type": "builtin"}]
-            if call.path in routes:
-                return Answer(routes[call.path](call))
-        elif asked == f"POST {APPLY}":
-            return Answer({"prompt": self._served(call).prompt(self._members(call))})
-        elif asked == f"POST {TOKENIZE}":
-            return Answer(self._tokenize(call))
-        elif asked in (f"POST {CHAT}/input_tokens", f"POST {RESPONSES}/input_tokens", f"POST {MESSAGES}/count_tokens"):
-            return self._counted(call)
-        elif asked in (f"POST {CHAT}", f"POST {RESPONSES}", f"POST {MESSAGES}"):
-            return self._generated(call)
-        raise self._unknown(call)
+                routes[f"GET {TOOLS}"] = lambda _: [{"tool": "exec_shell_command", "type": "builtin"}]
+        elif self.kind == "vllm":
+            routes |= {
+                f"GET {HEALTH}": lambda _: Answer(b""),
+                "GET /version": lambda _: {"version": "0.29.1"},
+                "GET /tokenizer_info": self._tokenizer_info,
+                f"POST {TOKENIZE}": self._tokenize_as_vllm,
+                f"POST {DETOKENIZE}": lambda call: {"prompt": self._text(call)},
+                f"POST {CHAT}/render": lambda call: {"token_ids": self._tokenize_as_vllm(call)["tokens"]},
+            }
+        elif self.kind == "sglang":
+            info = {"version": "0.5.23", "model_path": "own/scripted", "tokenizer_path": "own/scripted"}
+            routes |= {
+                f"GET {HEALTH}": lambda _: Answer(b""),
+                "GET /server_info": lambda _: info,
+                "GET /get_server_info": lambda _: info,
+                "GET /get_model_info": lambda _: {"model_path": "own/scripted", "is_generation": True},
+                f"POST {TOKENIZE}": self._tokenize_as_vllm,
+                f"POST {DETOKENIZE}": lambda call: {"text": self._text(call)},
+            }
+        elif self.kind == "ollama":
+            routes |= {
+                "GET /api/version": lambda _: {"version": "0.34.2"},
+                "GET /api/tags": lambda _: {"models": [{"name": name, "model": name} for name in self.served]},
+                "POST /api/show": self._show,
+            }
+        elif self.kind == "lmstudio":
+            routes["GET /api/v0/models"] = lambda _: {"object": "list", "data": self._models_of_lm_studio()}
+        return routes
 
     def _members(self, call: Call) -> Json:
         if call.body is None:
@@ -499,7 +554,9 @@ class LiveServer:
     def _models(self) -> Json:
         rows = []
         for name in self.served:
-            row: Json = {"id": name, "object": "model", "created": 1764460800, "owned_by": "llamacpp"}
+            row: Json = {"id": name, "object": "model", "created": 1764460800, "owned_by": _OWNERS.get(self.kind, "me")}
+            if self.kind == "vllm":
+                row |= {"root": f"own/{name}", "max_model_len": self.context}
             if self.router:
                 given = ["llama-server", "--port", "0", "--alias", name, "--chat-template-file", f"{name}.jinja"]
                 row["status"] = {"value": "loaded", "args": given}
@@ -510,6 +567,7 @@ class LiveServer:
         if self.router and "model" not in call.query:
             return {"role": "router", "models_autoload": True, "build_info": BUILD, "default_generation_settings": {}}
         served = self._served(call)
+        capabilities: Any = getattr(served.loaded, "capabilities", None)  # llama.cpp's have them
         return {
             "default_generation_settings": {"n_ctx": self.context, "params": {}},
             "total_slots": len(self._busy),
@@ -517,7 +575,7 @@ class LiveServer:
             "model_path": f"/models/{served.name}.gguf",
             "modalities": {"vision": False, "audio": False},
             "chat_template": served.template,
-            "chat_template_caps": served.loaded.capabilities.as_props(),
+            "chat_template_caps": capabilities.as_props(),
             "bos_token": served.bos_token,
             "eos_token": served.eos_token,
             "build_info": BUILD,
@@ -533,6 +591,46 @@ class LiveServer:
         if body.get("with_pieces") is True:
             return {"tokens": [{"id": number, "piece": piece.decode("utf-8", "replace")} for number, piece in tokens]}
         return {"tokens": [number for number, _ in tokens]}
+
+    def _text(self, call: Call) -> str:
+        ids = self._members(call).get("tokens")
+        if not isinstance(ids, list) or not all(type(each) is int for each in ids):
+            raise Refused("tokens is no array of integers", param="tokens", code="invalid_type")
+        return self._served(call).text(ids)
+
+    # -------------------------------------------------------------------------------------- others' routes
+
+    def _tokenizer_info(self, call: Call) -> Json:
+        served = self._served(call)
+        return {
+            "tokenizer_class": "ScriptedTokenizer",
+            "chat_template": served.template,
+            "bos_token": served.bos_token,
+            "eos_token": served.eos_token,
+        }
+
+    def _tokenize_as_vllm(self, call: Call) -> Json:
+        body, served = self._members(call), self._served(call)
+        prompt = body.get("prompt") if "prompt" in body else served.prompt(body)
+        if not isinstance(prompt, str):
+            raise Refused("prompt is no text", param="prompt", code="invalid_type")
+        tokens = served.tokens(prompt)
+        found: Json = {"count": len(tokens), "max_model_len": self.context, "tokens": [number for number, _ in tokens]}
+        if body.get("return_token_strs") is True:
+            found["token_strs"] = [piece.decode("utf-8", "replace") for _, piece in tokens]
+        return found
+
+    def _show(self, call: Call) -> Json:
+        served = self._served(call)
+        return {
+            "template": served.template,
+            "model_info": {"general.architecture": "llama"},
+            "capabilities": ["completion", "tools"],
+        }
+
+    def _models_of_lm_studio(self) -> list[Json]:
+        common = {"object": "model", "type": "llm", "compatibility_type": "gguf", "state": "loaded"}
+        return [{"id": name, **common, "max_context_length": self.context} for name in self.served]
 
     # --------------------------------------------------------------------------------------- the three APIs
 
@@ -576,8 +674,13 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A client that hangs up in the middle is what is being tested."""
+    live: LiveServer
+
+    def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002 (the standard library's)
+        """A client that hangs up in the middle is what is being tested; anything else is a fault of ours."""
+        error = sys.exception()
+        if error is not None and not isinstance(error, OSError):
+            self.live.faults.append(error)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -640,6 +743,11 @@ class _Handler(BaseHTTPRequestHandler):
         if answer.pause and not all(self._goes_on(answer.pause) for _ in range(answer.tokens)):
             return False
         body = answer.body
+        if answer.forever:
+            self.wfile.write(self._head(answer, {"Connection": "close"}) + body)
+            while self._goes_on(0):
+                self.wfile.write(b" " * (64 << 10))
+            return False
         head = self._head(answer, {"Content-Length": str(len(body))})
         self.wfile.write(head + (body if answer.cut_after is None else body[: answer.cut_after]))
         return answer.cut_after is None
@@ -649,7 +757,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._head(answer, {"Content-Type": "text/event-stream; charset=utf-8", "Transfer-Encoding": "chunked"})
         )
         try:
-            for number, event in enumerate(answer.events or []):
+            for number, event in enumerate(self._all(answer)):
                 if answer.hang_after == number:
                     self._hang()
                     return False
@@ -663,6 +771,15 @@ class _Handler(BaseHTTPRequestHandler):
         except OSError:
             return False
         return True
+
+    def _all(self, answer: Answer) -> Iterator[Event]:
+        events = answer.events or []
+        if answer.forever:
+            events = [event for event in events if event.data != DONE]
+            yield from events
+            while events:
+                yield events[-1]
+        yield from events
 
     def _chunk(self, raw: bytes) -> None:
         self.wfile.write(b"%x\r\n%s\r\n" % (len(raw), raw))

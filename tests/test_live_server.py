@@ -11,7 +11,7 @@ import httpx2
 import openai
 import pydantic
 import pytest
-from live_model import ANSWER, LONG, NOTES, PLAIN, STOP, THOUGHT, UNICODE
+from live_hostile import RawServer, endless, garbage, hanging, hanging_up, not_openai, redirecting, refusing
 from live_server import (
     APPLY,
     CHAT,
@@ -21,18 +21,26 @@ from live_server import (
     RESPONSES,
     SLOTS,
     TOKENIZE,
+    Answer,
     LiveServer,
+    cut_after,
     drop,
     edit,
+    hang_after,
     has,
     ignore,
+    keep_running,
+    never_end,
     put,
+    without_done,
 )
 from openai.types.chat import ChatCompletion
 from openai.types.responses import Response
 
+from templatelint.scripted.scripts import ANSWER, LONG, NOTE, PLAIN, STOP, THOUGHTS, UNICODE
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Generator, Iterator
 
 WEATHER = {
     "type": "function",
@@ -129,7 +137,7 @@ def test_chat_texts(right: LiveServer) -> None:
         assert done.choices[0].finish_reason == "stop"
     done = chat(right, "@@think")
     assert done.choices[0].message.content == PLAIN
-    assert done.choices[0].message.model_dump()["reasoning_content"] == THOUGHT
+    assert done.choices[0].message.model_dump()["reasoning_content"] == THOUGHTS
 
 
 @pytest.mark.parametrize("limit", ["max_tokens", "max_completion_tokens"])
@@ -156,7 +164,7 @@ def test_chat_cut_anywhere(right: LiveServer) -> None:
 def test_chat_calls(right: LiveServer) -> None:
     paris, oslo = ("get_weather", {"city": "Paris"}), ("get_weather", {"city": "Oslo"})
     assert calls_of(chat(right, "@@tool", tools=TOOLS)) == [paris]
-    assert calls_of(chat(right, "@@write", tools=TOOLS)) == [("write_file", {"path": "notes.txt", "content": NOTES})]
+    assert calls_of(chat(right, "@@write", tools=TOOLS)) == [("write_file", {"path": "notes.txt", "content": NOTE})]
     assert calls_of(chat(right, "@@parallel", tools=TOOLS)) == [paris, oslo]
     assert calls_of(chat(right, "@@parallel", tools=TOOLS, parallel_tool_calls=False)) == [paris]
     assert calls_of(chat(right, "@@tool", tools=TOOLS, tool_choice="none")) == []
@@ -237,7 +245,7 @@ def test_responses_texts(right: LiveServer) -> None:
         assert done.incomplete_details is None
     done = respond(right, [{"role": "user", "content": "@@think"}])
     assert [item.type for item in done.output] == ["reasoning", "message"]
-    assert texts(done.output[0]) == [THOUGHT]
+    assert texts(done.output[0]) == [THOUGHTS]
     assert done.usage is not None
     assert done.usage.output_tokens_details.reasoning_tokens > 0
     again = [{"role": "user", "content": "@@think"}, *(item.to_dict() for item in done.output)]
@@ -462,6 +470,15 @@ def test_prompts_and_tokens(right: LiveServer) -> None:
     assert props["build_info"] == post(right, CHAT, body).json()["system_fingerprint"]
 
 
+def test_a_twist_that_raises() -> None:
+    def raises(_: Answer) -> None:
+        raise ZeroDivisionError
+
+    server = LiveServer(twists=[edit(CHAT, raises)])
+    with pytest.raises(ZeroDivisionError), server, pytest.raises(httpx2.RemoteProtocolError):
+        post(server, CHAT, {"messages": HI})
+
+
 def test_several_models() -> None:
     twisted = edit(CHAT, drop("usage"), when=lambda body: body["model"] == "b")
     with LiveServer(models={"a": CHATML, "b": CHATML}, twists=[twisted]) as server:
@@ -495,3 +512,85 @@ def test_a_client_that_leaves(right: LiveServer, stream: bool) -> None:
         if not busy(right):
             break
     assert busy(right) == 0
+
+
+def test_a_slot_that_stays_busy() -> None:
+    with LiveServer(twists=[edit(CHAT, keep_running())]) as server:
+        with http().stream("POST", server.url + CHAT, json={"messages": user("@@endless"), "stream": True}) as answer:
+            lines = answer.iter_lines()
+            next(lines)
+        assert busy(server) == 1
+        for _ in range(20):
+            assert busy(server) == 1
+        assert post(server, CHAT, {"messages": HI}).status_code == 200
+
+
+# -------------------------------------------------------------------------------------- broken on purpose
+
+
+def test_broken_streams() -> None:
+    def called(name: str) -> Callable[[dict[str, Any]], bool]:
+        return lambda body: body.get("user") == name
+
+    broken = {"cut": cut_after(3), "hang": hang_after(3), "done": without_done, "forever": never_end()}
+    twists = [edit(CHAT, change, when=called(name)) for name, change in broken.items()]
+
+    def lines(user_name: str) -> Generator[str]:
+        body = {"messages": HI, "stream": True, "user": user_name}
+        with http().stream("POST", server.url + CHAT, json=body, timeout=0.2) as answer:
+            for line in answer.iter_lines():
+                if line:
+                    yield line
+
+    with LiveServer(twists=twists) as server:
+        assert list(lines("nobody"))[-1] == "data: [DONE]"
+        assert "[DONE]" not in list(lines("done"))[-1]
+        for name, error in (("cut", httpx2.RemoteProtocolError), ("hang", httpx2.ReadTimeout)):
+            got = lines(name)
+            assert len([next(got) for _ in range(3)]) == 3
+            with pytest.raises(error):
+                next(got)
+        unending = lines("forever")
+        assert len([next(unending) for _ in range(500)]) == 500
+        unending.close()
+
+
+@pytest.mark.parametrize(
+    ("server", "error"),
+    [
+        (garbage(), httpx2.RemoteProtocolError),
+        (hanging_up(), httpx2.RemoteProtocolError),
+        (hanging(), httpx2.ReadTimeout),
+        (hanging("head"), httpx2.ReadTimeout),
+        (hanging("body"), httpx2.ReadTimeout),
+        (hanging("stream"), httpx2.ReadTimeout),
+    ],
+)
+def test_servers_that_do_not_answer(server: RawServer, error: type[Exception]) -> None:
+    with server, pytest.raises(error):
+        http().post(server.url + CHAT, json={}, timeout=0.1)
+
+
+def test_servers_of_something_else() -> None:
+    with refusing() as nothing, pytest.raises(httpx2.ConnectError):
+        http().get(nothing.url)
+    with not_openai() as server:
+        assert http().get(server.url + PROPS).headers["content-type"] == "text/html"
+    with redirecting("http://example.org/") as server:
+        assert http().get(server.url).headers["location"] == "http://example.org/"
+    with endless() as server, http().stream("GET", server.url) as answer:
+        pieces = answer.iter_raw()
+        assert sum(len(next(pieces)) for _ in range(20)) > 0
+
+
+@pytest.mark.parametrize("kind", ["vllm", "sglang", "ollama", "lmstudio", "bare"])
+def test_other_kinds(kind: str) -> None:
+    with LiveServer(kind=kind) as server:
+        assert http().get(server.url + PROPS).status_code == 404
+        assert calls_of(chat(server, "@@tool", tools=TOOLS)) == [("get_weather", {"city": "Paris"})]
+        if kind in ("vllm", "sglang"):
+            ids = post(server, TOKENIZE, {"messages": HI, "tools": TOOLS}).json()["tokens"]
+            text = next(iter(post(server, "/detokenize", {"tokens": ids}).json().values()))
+            assert post(server, TOKENIZE, {"prompt": text}).json()["tokens"] == ids
+            done = post(server, CHAT, {"messages": HI, "tools": TOOLS, "max_tokens": 1}).json()
+            assert done["usage"]["prompt_tokens"] == len(ids)
