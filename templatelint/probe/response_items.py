@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from templatelint.probe.verdict import Verdict
 
 LEAST = 16  # tokens: OpenAI's API takes no lower `max_output_tokens`
+_MANY = 64  # items that go back
 _REASON = "max_output_tokens"
-_LONG = 200  # characters of a server's message
 
 
 @dataclass(frozen=True)
@@ -79,12 +79,12 @@ class Reply:
     @property
     def read(self) -> int | None:
         """Tokens of the prompt; None where they are not told."""
-        return whole(table(self.response.get("usage")).get("input_tokens"))
+        return whole(table(self.response.get("usage")).get("input_tokens")) or None
 
     @property
     def written(self) -> int | None:
         """Tokens of the answer; None where they are not told."""
-        return whole(table(self.response.get("usage")).get("output_tokens"))
+        return whole(table(self.response.get("usage")).get("output_tokens")) or None
 
     @property
     def cut(self) -> bool:
@@ -126,7 +126,7 @@ def unanswered(exchange: Exchange, request: str, *, may_refuse: bool = False) ->
         return failed(f"{request} is answered {http(exchange)}{' without a JSON object' if exchange.ok else ''}")
     if exchange.object.get("status") == "failed":
         error = table(exchange.object.get("error"))
-        return failed(f"{request} is answered with a failed response: {quoted(text(error.get('message')), _LONG)}")
+        return failed(f"{request} is answered with a failed response: {quoted(text(error.get('message')))}")
     return None
 
 
@@ -152,7 +152,7 @@ def user(words: str) -> dict[str, Any]:
 def returned(reply: Reply) -> list[Mapping[str, Any]]:
     """The items of an answer as they go back into the next request, without those too deep to be written."""
     found = []
-    for item in reply.items:
+    for item in reply.items[:_MANY]:
         try:
             json.dumps(item)
         except (RecursionError, ValueError):

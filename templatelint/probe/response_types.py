@@ -9,6 +9,7 @@ from templatelint.errors import clip
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_MANY = 64  # items that are looked at
 _ROOM = 160  # characters of a refusal
 
 
@@ -37,7 +38,7 @@ def refused_by_types(response: Mapping[str, Any]) -> tuple[tuple[str, str, bool]
     output = response.get("output")
     items = output if isinstance(output, list) else []
     found = _refused(Response, {**response, "output": [] if isinstance(output, list) else output, "usage": None}, "")
-    for place, item in enumerate(items):
+    for place, item in enumerate(items[:_MANY]):
         kind = item.get("type") if isinstance(item, dict) else None
         if isinstance(kind, str) and kind in kinds:
             found += _refused(kinds[kind], item, f"output[{place}]")

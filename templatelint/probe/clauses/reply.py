@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from templatelint.probe.chat_reply import ChatReply
 from templatelint.probe.leak_causes import syntax_of
 from templatelint.probe.telling import busy, counted, http, quoted
-from templatelint.probe.verdict import failed, inconclusive, passed, skipped, warned
-from templatelint.reading import THOUGHT
+from templatelint.probe.thoughts import mark_in, thoughtless
+from templatelint.probe.verdict import failed, inconclusive, passed, warned
 from templatelint.sources.endpoint.routes import table
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _CUT = 8  # tokens
 _MORE = 64  # tokens that show whether an answer goes on
 _FINISHES = ("stop", "length", "tool_calls", "content_filter", "function_call")
-_CLOSING = ("</", "[/", "◁/")  # of marks that close nothing but thoughts
 _ROOM = "a higher --max-tokens gives it room"
 
 
@@ -148,12 +147,12 @@ def thoughts_apart(endpoint: Endpoint) -> Verdict:
     reply = ChatReply(endpoint.chat(endpoint.prompts.think))
     if reply.unusable is not None:
         return reply.unusable
-    mark = _mark_in(reply.content, reply.thoughts)
+    mark = mark_in(reply.content, reply.thoughts)
     if mark:
         return failed(f"content holds {mark}: {quoted(_around(reply.content, mark))}", cure=_parser_cure(endpoint))
     if reply.thoughts and reply.content:
         return passed(f"thoughts {quoted(reply.thoughts, 40)}, content {quoted(reply.content, 40)}")
-    return _silent(endpoint, reply) if reply.thoughts else _thoughtless(endpoint)
+    return _silent(endpoint, reply) if reply.thoughts else thoughtless(endpoint)
 
 
 def _silent(endpoint: Endpoint, reply: ChatReply) -> Verdict:
@@ -163,28 +162,6 @@ def _silent(endpoint: Endpoint, reply: ChatReply) -> Verdict:
     if endpoint.scripted is not None:
         return failed(f"content is empty, all of the reply is in the thoughts: {quoted(reply.thoughts[-60:])}")
     return inconclusive("the model thinks and says nothing")
-
-
-def _thoughtless(endpoint: Endpoint) -> Verdict:
-    syntax = syntax_of(endpoint.served.model)
-    if syntax is not None and syntax.reasoning is not None:
-        return inconclusive(f"the template knows {syntax.reasoning.start.strip()}, and the model does not think")
-    return skipped("no thoughts are seen, neither in a member of their own nor in content")
-
-
-def _mark_in(content: str, thoughts: str) -> str:
-    """The first mark of thoughts that stands in what is said; empty where none does."""
-    said = content.lstrip()
-    for start, end in THOUGHT:
-        if said.startswith((start, end)):
-            return start if said.startswith(start) else end
-        opened, closed = content.find(start), content.find(end)
-        if 0 <= opened < closed:
-            return start
-        # the prompt has opened them, so that the end stands alone
-        if closed >= 0 and not thoughts and end.startswith(_CLOSING):
-            return end
-    return ""
 
 
 def _around(content: str, mark: str) -> str:

@@ -24,7 +24,8 @@ from templatelint.probe.response_items import (
 from templatelint.probe.response_types import refused_by_types
 from templatelint.probe.schema import fault
 from templatelint.probe.telling import busy, http, quoted
-from templatelint.probe.verdict import NotOffered, failed, inconclusive, passed, skipped, warned
+from templatelint.probe.thoughts import mark_in, thoughtless
+from templatelint.probe.verdict import NotOffered, failed, inconclusive, passed, warned
 from templatelint.sources.endpoint.routes import rows, table, text
 
 if TYPE_CHECKING:
@@ -108,7 +109,8 @@ def response_usage_details(endpoint: Endpoint) -> Verdict:
 # ------------------------------------------------------------------------------------------------------ TL939
 
 # what a text that has come to its end ends with, in any script; brackets and quotes may close behind it
-_ENDED_TEXT = re.compile(r"[.!?…。！？।؟]\W*\Z")
+_ENDS = re.compile(r"[.!?…。！？।؟]\W*\Z")
+_TAIL = 12  # characters
 
 
 def cut_response_incomplete(endpoint: Endpoint) -> Verdict:
@@ -157,7 +159,7 @@ def _proof_of_cut(endpoint: Endpoint, reply: Reply) -> str:
     at_limit = reply.written is None or reply.written >= LEAST
     if at_limit and endpoint.scripted is not None:
         return f"the scripted model's text is longer than {LEAST} tokens"
-    if at_limit and reply.written is not None and reply.text and not _ENDED_TEXT.search(reply.text):
+    if at_limit and reply.written is not None and reply.text and not _ENDS.search(reply.text[-_TAIL:]):
         return f"usage tells {reply.written} tokens, the limit, and the text is in the middle of a sentence"
     try:
         chat = ChatReply(endpoint.chat(endpoint.prompts.long, max_tokens=LEAST))
@@ -252,7 +254,8 @@ def _continued(endpoint: Endpoint, id_: str, told: list[str]) -> Verdict | None:
     before, after = Reply(endpoint.respond(endpoint.prompts.plain)).read, Reply(exchange).read
     if before is None or after is None or after <= before:
         return warned(
-            f"previous_response_id is accepted, and the prompt does not grow: {before} and then {after} input tokens"
+            "previous_response_id is accepted, and usage does not show its history: "
+            f"{quoted(before)} and then {quoted(after)} input tokens"
         )
     told.append(f"a known one brings its history: {before} and then {after} input tokens")
     return None
@@ -314,12 +317,14 @@ def input_forms_accepted(endpoint: Endpoint) -> Verdict:
             return trouble
         if trouble is not None:
             wrong.append(trouble.message)
-        elif alone.read is not None and (Reply(exchange).read or 0) <= alone.read:
-            short.append(f"{name}: {Reply(exchange).read} input tokens, and {alone.read} without the history")
+            continue
+        read = Reply(exchange).read
+        if alone.read is not None and read is not None and read <= alone.read:
+            short.append(f"{name}: {read} input tokens, and {alone.read} without the history")
     if wrong:
         return failed(wrong[0], evidence=tuple(wrong))
     if short:
-        return warned(f"the prompt does not grow with its history ({short[0]})", evidence=tuple(short))
+        return warned(f"usage tells of no more input tokens with a history ({short[0]})", evidence=tuple(short))
     return passed(f"accepted: {', '.join(forms)}")
 
 
@@ -329,8 +334,6 @@ def _short(words: str) -> list[dict[str, Any]]:
 
 # ------------------------------------------------------------------------------------------------------ TL948
 
-_MARKS = re.compile(r"</?think(?:ing)?>|\[/?THINK\]|<\|channel\|>|</?seed:think>")
-
 
 def response_reasoning(endpoint: Endpoint) -> Verdict:
     """TL948."""
@@ -339,11 +342,9 @@ def response_reasoning(endpoint: Endpoint) -> Verdict:
     if trouble is not None:
         return trouble
     reply = Reply(exchange)
-    mark = _MARKS.search(reply.text)
-    if mark is not None:
-        return failed(
-            f"thoughts stand in the message: {quoted(mark[0])}", evidence=(f"it begins {quoted(reply.text[:80])}",)
-        )
+    mark = mark_in(reply.text, "yes" if reply.thoughts else "")
+    if mark:
+        return failed(f"the message holds {quoted(mark)}", evidence=(f"it begins {quoted(reply.text, 120)}",))
     if not reply.thoughts:
         return _without_thoughts(endpoint, reply)
     kinds = [item.get("type") for item in reply.items]
@@ -367,7 +368,7 @@ def _without_thoughts(endpoint: Endpoint, reply: Reply) -> Verdict:
             f"the output has no reasoning item ({reply.shape}), though the chat route gives thoughts apart",
             evidence=(f"the chat route's begin {quoted(thoughts)}",),
         )
-    return skipped("the model shows no thoughts, neither here nor on the chat route")
+    return thoughtless(endpoint)
 
 
 def _limited_thought(endpoint: Endpoint, reply: Reply) -> Verdict:

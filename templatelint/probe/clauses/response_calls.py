@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from templatelint.probe.endpoint import for_responses
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _TOOLS = for_responses(TOOLS)
 _WEATHER, _WRITE = WEATHER["function"]["name"], WRITE["function"]["name"]
+_MANY = 8  # of what evidence lists
 _LONGEST_ID = 64  # characters of a call_id that OpenAI's API takes back
 _COAX = "--prompts FILE, with a prompt `{}` that brings it"
 
@@ -48,12 +50,10 @@ def items_identified(endpoint: Endpoint) -> Verdict:
     if len(reply.calls) < 2:  # noqa: PLR2004 (two were asked for)
         return inconclusive(f"the answer to a prompt for two calls is {reply.shape}", cure=_COAX.format("parallel"))
     wrong = [f"output[{place}]: {fault}" for place, item in enumerate(reply.items) if (fault := fault_of(item))]
-    ids = [text(item.get("id")) for item in reply.items]
     call_ids = [text(call.get("call_id")) for call in reply.calls]
-    for name, values in (("id", ids), ("call_id", call_ids)):
-        twice = next((value for value in values if value and values.count(value) > 1), "")
-        if twice:
-            wrong.append(f"two items have the {name} {quoted(twice)}")
+    for name, values in (("id", [text(item.get("id")) for item in reply.items]), ("call_id", call_ids)):
+        count = Counter(filter(None, values))
+        wrong += [f"{number} items have the {name} {quoted(value)}" for value, number in count.items() if number > 1]
     same = next((call for call in reply.calls if call.get("id") and call.get("id") == call.get("call_id")), None)
     if same is not None:
         wrong.append(f"id and call_id of a call are both {quoted(same['id'])}")
@@ -61,8 +61,8 @@ def items_identified(endpoint: Endpoint) -> Verdict:
     if long:
         wrong.append(f"a call_id has {len(long)} characters, more than {_LONGEST_ID}")
     if wrong:
-        return failed(wrong[0], evidence=tuple(wrong))
-    return passed(f"{len(reply.calls)} calls: {', '.join(f'{quoted(id_)}' for id_ in call_ids)}, ids of their own")
+        return failed(wrong[0], evidence=tuple(wrong[:_MANY]))
+    return passed(f"{len(reply.calls)} calls with ids of their own: {', '.join(map(quoted, call_ids[:_MANY]))}")
 
 
 # ------------------------------------------------------------------------------------------- TL940 and TL941
@@ -134,12 +134,14 @@ def _cut_item(found: _Cut) -> Verdict:
 def _completed(endpoint: Endpoint, found: _Cut) -> Verdict:
     """Of a response that is told to be completed: whether it is."""
     reply, limit = found.reply, found.limit
+    if reply.written is not None and reply.written > limit:
+        return failed(f"max_output_tokens {limit} brings {reply.written} tokens, and status completed")
     if reply.calls:
         call = reply.calls[-1]
-        if _torn(call, found.call):
+        sure = endpoint.scripted is not None or arguments_of(call) is None or reply.written in (None, limit)
+        if _torn(call, found.call) and sure:
             return failed(
-                f"a call cut after {limit} tokens is handed over in a response with status completed, "
-                f"its own status is {shown(call, 'status')}",
+                f"a call cut after {limit} tokens comes with status {shown(call, 'status')}, in a completed response",
                 evidence=(f"its arguments are {quoted(call.get('arguments'), 120)}",),
             )
         return inconclusive(f"the call ended by itself within {limit} tokens")
