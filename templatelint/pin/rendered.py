@@ -63,7 +63,7 @@ def compared(model: Model, pinned: Sequence[Template]) -> Renders:
         # what reads the clock is another text every day
         if own == tomorrow.prompt and own is not None and real is not None and not _same(model, own, real)
     )
-    return Renders(differing, next(_explaining(model, engine.version), "") if differing else "")
+    return Renders(differing, next(explanations(model, engine.version), "") if differing else "")
 
 
 def _same(model: Model, own: str, real: str) -> bool:
@@ -73,7 +73,8 @@ def _same(model: Model, own: str, real: str) -> bool:
     return own.removeprefix(bos).removesuffix(eos) == real.removeprefix(bos).removesuffix(eos)
 
 
-def _explaining(model: Model, modelled: str) -> Iterator[str]:
+def explanations(model: Model, modelled: str) -> Iterator[str]:
+    """What about a server may be why it makes other prompts than the modelled version: flags, then its build."""
     launch = model.launch
     if launch is None:
         return
