@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from templatelint.errors import clip
 
 if TYPE_CHECKING:
-    from templatelint.probe.exchange import Asked, Exchange
+    from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
 
-_PLAIN = frozenset({"model", "temperature"})  # members that tell a reader nothing
-_LOOKED_AT = 4  # times the room: as much of a text is looked at
+    from templatelint.probe.exchange import Asked, Event, Exchange
+
+# members that tell a reader nothing, of requests and of answers
+_PLAIN = frozenset({"model", "temperature"})
+_TIMES = frozenset({"model", "created", "created_at", "completed_at", "system_fingerprint", "timings"})
+_TEXT, _REASON = 48, 240  # characters of a text inside a body, and where it says why something was refused
+_LOOKED_AT = 4  # times the room: as much of what is no JSON is looked at
+_RUNS = 24  # of events of one name
 
 
 def sent(asked: Asked, room: int) -> str:
-    """The request in a line: tools by their names, and without what every request has."""
-    body = _told(asked.body)
+    """The request in a line: texts cut short, tools by their names, and without what every request has."""
+    body = _told(asked.body, room, _PLAIN, _TEXT)
     return clip(f"{asked.method} {asked.path}{f' {body}' if body else ''}", room)
 
 
 def came(exchange: Exchange, room: int) -> str:
-    """The answer in a line: its beginning and its end where it is longer."""
+    """The answer in a line: texts cut short, events by their names; its beginning and its end where it is longer."""
     if exchange.left and not exchange.status:
         return "nothing, until we hung up as meant"
     if not exchange.status:
@@ -30,7 +38,10 @@ def came(exchange: Exchange, room: int) -> str:
     head = f"HTTP {exchange.status}"
     if exchange.events is not None:
         head += f", {len(exchange.events)} events in {exchange.seconds:.2f} s"
-    body = _line(exchange.text, room)
+        body = _named_events(exchange.events, room)
+    else:
+        value = exchange.text if exchange.value is None else exchange.value
+        body = _told(value, room, _TIMES, _TEXT if exchange.ok else _REASON)
     return clip(f"{head}{f': {body}' if body else ''}", room) + ended(exchange)
 
 
@@ -67,22 +78,46 @@ def within(text: str, room: int) -> str:
     return f"{text[:half]}\n… {len(text) - 2 * half:,} characters …\n{text[-half:]}"
 
 
-def _told(body: Any) -> str:
-    if isinstance(body, Mapping):
-        members = {name: value for name, value in body.items() if name not in _PLAIN}
-        if isinstance(tools := members.get("tools"), list) and tools:
-            members["tools"] = [_named(tool) for tool in tools]
-        return json.dumps(members, ensure_ascii=False)
+def _told(body: Any, room: int, dull: AbstractSet[str], most: int) -> str:
     if body is None:
         return ""
-    return body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
+    if isinstance(body, str):
+        return _line(body, room)
+    if isinstance(body, Mapping):
+        body = {name: value for name, value in body.items() if name not in dull}
+        if isinstance(tools := body.get("tools"), list | tuple) and tools:
+            body["tools"] = [_name(tool) for tool in tools]
+    return json.dumps(_shortened(body, room, most), ensure_ascii=False)
 
 
-def _named(tool: Any) -> Any:
+def _shortened(value: Any, room: int, most: int) -> Any:
+    """A JSON value, its texts cut short; what the line has no room for is not looked at."""
+    if isinstance(value, str):
+        return clip(value, most)
+    if room <= 0:
+        return "…"
+    if isinstance(value, Mapping):
+        return {clip(str(name), _TEXT): _shortened(each, room // 2, most) for name, each in islice(value.items(), room)}
+    if isinstance(value, list | tuple):
+        return [_shortened(each, room // 2, most) for each in islice(value, room)]
+    return value
+
+
+def _name(tool: Any) -> Any:
     """A tool's name, where it has one as it ought to."""
     inner = tool.get("function", tool) if isinstance(tool, Mapping) else tool
     name = inner.get("name") if isinstance(inner, Mapping) else None
     return name if isinstance(name, str) else tool
+
+
+def _named_events(events: Sequence[Event], room: int) -> str:
+    """The names of events, how often where one follows itself; the last one's data where they have none."""
+    runs = [(name, sum(1 for _ in run)) for name, run in groupby(events, lambda event: event.name)]
+    if [name for name, _ in runs] == [""]:
+        told = [event.data if event.value is None else event.value for event in events[-2:]]
+        return "… " + " ".join(_told(value, room, _TIMES, _TEXT) for value in told)
+    named = [f"{count} × {name or 'no name'}" if count > 1 else name or "no name" for name, count in runs]
+    return ", ".join(named if len(named) <= _RUNS else [*named[: _RUNS // 2], "…", *named[-_RUNS // 2 :]])
 
 
 def _line(text: str, room: int) -> str:

@@ -25,7 +25,7 @@ _STYLES: Mapping[Word, Style] = {
 }
 _INDENT = "    "
 _FEW, _MANY = 4, 60  # lines of evidence: unasked, and with --verbose
-_SHORT = 4  # lines of a request or an answer
+_SHORT = 3  # lines of a request or an answer
 _RAW = 6_000  # characters of a raw one
 _EXCHANGES = 12  # raw ones of a check
 _LISTED = 20  # models that a line names
@@ -111,9 +111,13 @@ def _evidence(lines: Sequence[str], look: Look) -> Iterator[str]:
 
 
 def _short(exchange: Exchange, look: Look) -> Iterator[str]:
-    room = _SHORT * (look.columns - len(_INDENT)) - len("sent: ") - 2 * _SHORT
-    yield from _labelled("sent", exchanges.sent(exchange.asked, room), look)
-    yield from _labelled("came", exchanges.came(exchange, room), look)
+    room = max(look.columns - len(_INDENT) - len("sent: "), 20)
+    told = {"sent": exchanges.sent(exchange.asked, _SHORT * room), "came": exchanges.came(exchange, _SHORT * room)}
+    for label, text in told.items():
+        whole = visible(text)
+        lines = [whole[at : at + room] for at in range(0, len(whole), room)] or [""]
+        yield f"{_INDENT}{look.paint(f'{label}:', 'blue')} {lines[0]}\n"
+        yield from (f"{_INDENT}      {line}\n" for line in lines[1:])
 
 
 def _raw(all_of_them: Sequence[Exchange], look: Look) -> Iterator[str]:

@@ -64,9 +64,7 @@ def of_one(probed: Probed) -> str:
 def _what(probed: Probed) -> str:
     """What server it is, and what model."""
     served = probed.served
-    model = f"model {probed.model}" if probed.model else ""
-    if probed.scripted:
-        model = f"{model}, the scripted one".removeprefix(", ")
+    model = f"{'scripted ' if probed.scripted else ''}model {probed.model}" if probed.model else ""
     return ", ".join(filter(None, (f"{served.kind} {served.version}".strip(), model)))
 
 
