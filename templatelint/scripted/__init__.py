@@ -10,16 +10,16 @@ from templatelint.scripted import scripts
 from templatelint.scripted.scripts import Script, selector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from templatelint.dialects.reply import ToolCall
+    from templatelint.engines.llamacpp.loaded import Ends
     from templatelint.model import Model
     from templatelint.scripted.wording import Wording
 
 _EPSILON = 1e-6
 # Calls in the first of these whose marks the template does not have are calls that its model must not write.
 _FOREIGN = ("functionary-v3.1", "hermes", "mistral", "llama3-json")
-_FALLBACK_END = "<|im_end|>"
 _MOST_TEXT = 40_000  # bytes of all scripts
 
 
@@ -30,7 +30,8 @@ class Scripted:
     Attributes:
         gguf: the file.
         dialect: that of its calls; `none` where it makes none.
-        texts: script → exactly what the model says.
+        texts: script → what the model says; of a call, and of thoughts, with everything that belongs to them.
+        prefix: what it says before, to close what the generation prompt opens; mostly empty.
         marker: what stands in prompts before the result of a tool, and chooses the script `answer`; may be empty.
         foreign: the dialect of the script `foreign`.
         notes: what it cannot do, a clause each.
@@ -39,6 +40,7 @@ class Scripted:
     gguf: bytes = field(repr=False)
     dialect: str
     texts: Mapping[str, str]
+    prefix: str
     marker: str
     foreign: str
     notes: tuple[str, ...] = ()
@@ -81,7 +83,8 @@ def script(
     return Scripted(
         gguf=_file(model, known, lines),
         dialect=known.dialect,
-        texts={line.name: ("" if line.bare else known.prefix) + line.text for line in lines},
+        texts={line.name: line.text for line in lines},
+        prefix=known.prefix,
         marker=known.result,
         foreign=foreign,
         notes=notes,
@@ -101,16 +104,18 @@ def _lines(
         scripts.FOREIGN: dialects.get(foreign).write(scripts.FOREIGN_CALLS),
         **{name: text for name, text in further.items() if isinstance(text, str)},
     }
-    missing = [name for name in (*scripts.CALLS, *further) if name not in whole and name not in plain]
-    plain |= {name: scripts.PROSE for name in missing if name in further or name == "tool"}
+    calls = (*scripts.CALLS, *(name for name, wanted in further.items() if not isinstance(wanted, str)))
+    missing = [name for name in dict.fromkeys(calls) if name not in whole and name not in plain]
+    plain |= {name: f"{scripts.PLAIN} There is no call in {name}." for name in missing}
     notes = []
     if known.why:
         notes.append(f"llama.cpp gives no prompt with this template: {known.why}")
-    elif "tool" in missing:
-        notes.append("the template writes no calls that llama.cpp reads back: scripts of calls say prose instead")
+    elif scripts.TOOL in missing:
+        notes.append("the template writes no calls: scripts of calls say a sentence instead")
     elif missing:
-        notes.append(f"llama.cpp does not read back what the template writes for {', '.join(missing)}: they say prose")
-    plain |= {name: plain.get(name, f"{scripts.PLAIN} No call: {name}.") for name in missing}
+        notes.append(f"the template does not write the calls of {', '.join(missing)}: they say a sentence instead")
+    if known.unread:
+        notes.append(f"llama.cpp does not read back what the template writes for {', '.join(known.unread)}")
     lines = []
     for name in dict.fromkeys((*scripts.NAMES, *further)):
         endless, insistent = name in scripts.ENDLESS_NAMES, name in scripts.INSISTENT_NAMES
@@ -144,33 +149,33 @@ def _file(model: Model, known: Wording, lines: Sequence[Script]) -> bytes:
     from templatelint.scripted import automaton
     from templatelint.scripted.pieces import Cutter
     from templatelint.scripted.vocabulary import vocabulary
-    from templatelint.scripted.wording import closer, opener
+    from templatelint.scripted.wording import ForcedCall
 
     facts = load()
     ends = Ends.of(model.tokenizer, facts)
-    closing = _ends(model, known, ends, facts.vocabulary)
+    end = _end(model, facts.vocabulary.ends)
     if len(lines) >= automaton.CHOICES:
         raise TemplatelintError(f"{len(lines)} scripts are too many: {automaton.CHOICES - 1} are the most")
     if sum(len(line.text.encode("utf-8", "replace")) for line in lines) > _MOST_TEXT:
         raise TemplatelintError(f"the scripts have more than {_MOST_TEXT:,} bytes")
-    tool = next((line.text for line in lines if line.name == "tool" and "tool" in known.texts), "")
+    tool = next((line.text for line in lines if line.name == scripts.TOOL and scripts.TOOL in known.texts), "")
+    forced = ForcedCall.of(tool, known.thought_end)
     texts = {line.name: line.text for line in lines}
     texts |= {
         " prefix": known.prefix if any(not line.bare for line in lines) else "",
-        " opener": opener(tool, scripts.CALLS["tool"][0]) if tool else "",
-        " closer": closer(tool, "Paris") if tool else "",
+        " opener": forced.opener,
+        " rest": forced.rest,
+        " closer": forced.closer,
     }
     numbers = {line.name: number for number, line in enumerate(lines)}
     selectors = {selector(name): number for name, number in numbers.items()}
     if known.result:
         selectors[known.result] = numbers[scripts.ANSWER_NAME]
-    specials = _specials(model, known, ends, texts.values())
-    cutter = Cutter(
-        [text.encode("utf-8", "surrogatepass") for text in (*closing, *specials, *selectors, *facts.vocabulary.ends)]
-    )
+    specials = [text for text in _specials(model, known, ends, texts.values(), facts.vocabulary.ends) if text != end]
+    cutter = Cutter([text.encode("utf-8", "surrogatepass") for text in (*specials, *selectors, *facts.vocabulary.ends)])
     # the shortest first: they find fewer pieces that are still free
     pieces = {name: cutter.cut(name, texts[name]) for name in sorted(texts, key=lambda name: len(texts[name]))}
-    words = vocabulary(closing, specials, selectors, [piece for own in pieces.values() for piece in own])
+    words = vocabulary(end, specials, selectors, [piece for own in pieces.values() for piece in own])
     ids = iter(range(len(words.tokens), len(words.texts)))
     runs = {name: tuple(next(ids) for _ in own) for name, own in pieces.items()}
     plan = automaton.Plan(
@@ -180,41 +185,32 @@ def _file(model: Model, known: Wording, lines: Sequence[Script]) -> bytes:
         default=numbers[scripts.DEFAULT],
         prefix=runs[" prefix"],
         opener=runs[" opener"],
+        rest=runs[" rest"],
         closer=runs[" closer"],
     )
-    return gguf(dict(_metadata(model, ends, closing, words.texts, words.types)), automaton.tensors(plan))
+    return gguf(dict(_metadata(model, ends, words.texts, words.types)), automaton.tensors(plan))
 
 
-def _ends(model: Model, known: Wording, ends: Any, facts: Any) -> list[str]:
-    """The tokens that end a reply, first the one that follows an answer."""
-    from templatelint.reading import MARKER
-
+def _end(model: Model, known: Sequence[str]) -> str:
+    """A token that ends replies and that the template does not know, so that no parser takes it for a part of one."""
     sources = "\0".join(template.source for template in model.templates)
-    behind = MARKER.findall(known.turn_end)
-    told = [ends.eos_token, *ends.stop_tokens]
-    named = [end for end in facts.ends if end in sources]
-    found = dict.fromkeys(end for end in (*behind[:1], *told, *named) if end)
-    open_ = [
-        end
-        for end, besides in facts.open_ends.items()
-        if any(all(other in found for other in beside) for beside in besides)
-    ]
-    return [end for end in found if end not in open_] or [_FALLBACK_END]
+    return next((end for end in known if end.startswith("<") and end not in sources), known[0])
 
 
-def _specials(model: Model, known: Wording, ends: Any, texts: Any) -> list[str]:
-    """Further special tokens of prompts; those that a script prints are spelt in pieces."""
-    said = "\0".join(texts)
+def _specials(model: Model, known: Wording, ends: Ends, texts: Iterable[str], further: Sequence[str]) -> list[str]:
+    """The special tokens of prompts; those that a script prints are spelt in pieces."""
+    said, sources = "\0".join(texts), "\0".join(template.source for template in model.templates)
     own = model.tokenizer.vocabulary
-    found = [ends.bos_token, *known.markers]
+    found = [ends.bos_token, ends.eos_token]
+    others = [*ends.stop_tokens, *known.markers, *(end for end in further if end in sources)]
     if own is not None:
-        sources = "\0".join(template.source for template in model.templates)
-        found += [token.text for token in own.special() if token.text in sources]
-    return [text for text in dict.fromkeys(found) if len(text) > 1 and text not in said]
+        others += [token.text for token in own.special() if token.text in sources]
+    found += [text for text in others if text not in said]
+    return [text for text in dict.fromkeys(found) if len(text) > 1]
 
 
 def _metadata(
-    model: Model, ends: Any, closing: Sequence[str], texts: Sequence[str], types: Sequence[int]
+    model: Model, ends: Ends, texts: Sequence[str], types: Sequence[int]
 ) -> Iterator[tuple[str, tuple[int, Any]]]:
     from templatelint.gguf_writing import ARRAY, BOOL, F32, I32, STRING, U32
     from templatelint.scripted import automaton
@@ -240,7 +236,7 @@ def _metadata(
     yield "tokenizer.ggml.merges", (ARRAY, (STRING, ["x y"]))
     yield "tokenizer.ggml.add_bos_token", (BOOL, ends.add_bos and bool(ends.bos_token))
     yield "tokenizer.ggml.add_eos_token", (BOOL, False)
-    for key, text in (("bos", ends.bos_token), ("eos", ends.eos_token), ("eot", closing[0])):
+    for key, text in (("bos", ends.bos_token), ("eos", ends.eos_token)):
         if text:
             yield f"tokenizer.ggml.{key}_token_id", (U32, texts.index(text))
     served = model.templates[:1] if model.picked else model.templates

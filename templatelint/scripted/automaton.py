@@ -2,7 +2,8 @@
 
 The token that was said last is the state. Its embedding holds a code of signs; the row of `output.weight` of the piece
 that comes next holds the same code, so that its logit is thousands above every other and sampling cannot leave the
-script. All tokens of a prompt but a few share the code `base`, at which scripts start.
+script. States that many tokens share have a place of their own instead of a code: `base`, that of nearly all tokens of
+a prompt, where scripts start, and the end of a script.
 
 One head of attention chooses the script. Tokens that select one have a key; their values are one-hot, and what
 attention takes from the one with the highest score is written into the residual, where the first piece of that script
@@ -27,22 +28,21 @@ if TYPE_CHECKING:
 CONTEXT = 8192  # tokens
 HEAD = 64  # values of a key
 CHOICES = 62  # scripts that there may be, and one state more
-_CODE = 128
-_CONSTANT, _KEY, _CHOICE = _CODE, _CODE + 1, _CODE + 2  # where in the residual they stand
+_CODE, _OWN = 112, 16  # signs of a piece; states with a place of their own
+_CONSTANT = _CODE + _OWN  # where in the residual they stand
+_KEY, _CHOICE = _CONSTANT + 1, _CONSTANT + 2
 WIDTH = _CHOICE + CHOICES
 FEED = 32
 
 # How much of each stands in a logit, before the norm, which only multiplies by about 1.4. Codes of two states have up
 # to about half of their signs in common.
-_NEXT = 8000.0
-_CHOICE_STARTS, _DEFAULT_STARTS, _OPENER_STARTS, _CLOSER_STARTS = 1600.0, 500.0, 900.0, 1600.0
-_PREFIX_STARTS, _PREFIX_SKIPPED = 4000.0, -8000.0
-_AGAIN = 6000.0  # a script that insists, where it may not end
+_NEXT, _END = 8000.0, 16000.0
+_PREFIX_STARTS, _OPENER_STARTS, _AGAIN = 9000.0, 7000.0, 7000.0  # the last two where the reply may not end
+_CHOICE_STARTS, _CLOSER_STARTS, _DEFAULT_STARTS = 5000.0, 1600.0, 500.0
 _ENDS_CALL = 2600.0  # the end of the reply once a call was forced
-_NEVER_IN_QUOTES = -8000.0
-_PIECE, _FIRST_PIECE, _SPECIAL = -12000.0, -3000.0, -14000.0
-_STEP = 20.0  # between what is wanted first and second where a grammar leaves the model no piece
-_FIRST = 300.0
+_NEVER = -16000.0
+_PIECE, _FIRST_PIECE, _SPECIAL = -12000.0, -1000.0, -14000.0
+_FIRST, _STEP = 300.0, 20.0  # what is wanted first, and how much less the next, where a grammar allows no piece
 
 # Scores are in nats, and what stands in the cache is a half: 40 more than the last token of the context loses.
 _PER_TOKEN = 0.9
@@ -51,6 +51,9 @@ ROPE_FACTOR = 1 / _TURN
 _SCORE = CONTEXT * _PER_TOKEN + 100
 _STRENGTH = 2458.0  # of a key: a half that stays the same when it is turned that little
 _ROOT = HEAD**0.5
+
+# Behind them no script starts: what a grammar has the model write stays short.
+_QUIET = frozenset(b'"{}')
 
 # What a grammar gets, first what ends things.
 _WANTED = (None, *b'"}]:{[</>0,tn')  # None stands for the end of the reply
@@ -98,6 +101,7 @@ class Plan:
         default: the number of the one that is said where none is chosen.
         prefix: pieces with which every script starts; may be empty.
         opener: pieces that start a call where the reply may not end; may be empty.
+        rest: pieces of that call that follow, where they may.
         closer: pieces that end a text inside such a call; may be empty.
     """
 
@@ -107,6 +111,7 @@ class Plan:
     default: int
     prefix: tuple[int, ...] = ()
     opener: tuple[int, ...] = ()
+    rest: tuple[int, ...] = ()
     closer: tuple[int, ...] = ()
 
 
@@ -157,7 +162,7 @@ class _States:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._base, self._quote, self._start, self._end, self._opened = map(_own_code, range(1, 6))
+        self._base, self._quiet, self._start, self._end, self._opened = map(_own_code, range(5))
         self._codes: dict[int, list[float]] = {}  # id of a piece → its state
         self._rows: dict[int, list[tuple[float, list[float]]]] = {}  # id → weights of the states before it
         if not plan.prefix:
@@ -173,7 +178,7 @@ class _States:
         plan = self._plan
         opener = plan.opener[-1] if plan.opener else None
         for token in plan.tokens:
-            state = self._quote if token.byte == ord('"') else self._base
+            state = self._quiet if token.byte in _QUIET else self._base
             yield _embedding(state, token.chooses)
         for number in range(len(plan.tokens), plan.size):
             yield _embedding(self._codes[number], self._call if number == opener else None)
@@ -211,29 +216,32 @@ class _States:
 
     def _chain(self) -> None:
         plan = self._plan
-        ends = [number for number, token in enumerate(plan.tokens) if token.ends][:1]
+        end = next(number for number, token in enumerate(plan.tokens) if token.ends)
+        others = iter(range(_OWN - 5))
         for number, line in enumerate(plan.lines):
             again = line.endless or line.insistent
-            last = _own_code(6 + number) if again else self._end
+            last = _own_code(5 + next(others)) if again else self._end
             self._follow(line.pieces, last)
             for first in line.pieces[:1]:
                 if again:
                     self._lead(first, _NEXT if line.endless else _AGAIN, last)
                 if number == plan.default:
                     self._lead(first, _DEFAULT_STARTS, self._base if line.bare else self._start)
-                self._add(first, _NEVER_IN_QUOTES, self._quote)
-            for end in ends if line.insistent else ():
-                self._add(end, 2 * _NEXT, last)
-        for end in ends:
-            self._add(end, _NEXT, self._end)
+                self._add(first, _NEVER, self._quiet)
+            if line.insistent:
+                self._add(end, _END, last)
+        self._add(end, _END, self._end)
         self._follow(plan.prefix, self._start)
         for first in plan.prefix[:1]:
             self._lead(first, _PREFIX_STARTS, self._base)
-            self._add(first, _NEVER_IN_QUOTES, self._quote)
+            self._add(first, _NEVER, self._quiet)
         self._follow(plan.opener, self._opened)
         for first in plan.opener[:1]:
             self._lead(first, _OPENER_STARTS, self._end)
-        self._follow(plan.closer, self._opened)
+        self._follow(plan.rest, self._end)
+        for first in plan.rest[:1]:
+            self._lead(first, _NEXT, self._opened)
+        self._follow(plan.closer, self._base)
 
     def _follow(self, pieces: Sequence[int], last: list[float]) -> None:
         for before, piece in itertools.pairwise(pieces):
@@ -258,7 +266,7 @@ class _States:
             if line.pieces:
                 found[line.pieces[0]] = {_CHOICE + number: _CHOICE_STARTS - _FIRST_PIECE}
         if plan.prefix:
-            found[plan.prefix[0]] = {_CHOICE + number: _PREFIX_SKIPPED for number in (*skipped, self._call)}
+            found[plan.prefix[0]] = {_CHOICE + number: _NEVER for number in (*skipped, self._call)}
         if plan.opener:
             found[plan.opener[0]] = {}
         if plan.closer:
@@ -267,7 +275,7 @@ class _States:
 
 
 def _embedding(state: list[float], chooses: int | None) -> list[float]:
-    row = [*state, *([0.0] * (WIDTH - _CODE))]
+    row = [*state, *([0.0] * (WIDTH - len(state)))]
     row[_CONSTANT] = 1.0
     if chooses is not None:
         row[_KEY] = row[_CHOICE + chooses] = 1.0
@@ -283,14 +291,14 @@ def _wanted() -> list[int | None]:
 
 
 def _own_code(number: int) -> list[float]:
-    """Signs that no other of these codes has anything in common with: a row of a Hadamard matrix."""
-    return [-1.0 if (number & place).bit_count() & 1 else 1.0 for place in range(_CODE)]
+    """A place that no other state has."""
+    return [_CODE**0.5 if place == _CODE + number else 0.0 for place in range(_CODE + _OWN)]
 
 
 def _code(number: int) -> list[float]:
     """Signs that only chance has in common with another's."""
     bits = int.from_bytes(hashlib.shake_256(number.to_bytes(4, "big")).digest(_CODE // 8), "big")
-    return [1.0 if bits >> place & 1 else -1.0 for place in range(_CODE)]
+    return [1.0 if bits >> place & 1 else -1.0 for place in range(_CODE)] + [0.0] * _OWN
 
 
 def _half(row: Sequence[float]) -> bytes:

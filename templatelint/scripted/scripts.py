@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 SELECTOR = "@@"  # a message chooses a script by `@@NAME`
 HANDSHAKE = "templatelint-scripted 1"  # what `about` says, and then the dialect
-NO_DIALECT = "none"
+NO_DIALECT, UNNAMED = "none", "unknown"  # there are no calls; their dialect is none that we know
 DEFAULT = "plain"  # what is said where nothing is chosen
 
 STOPWORD = "STOPWORD"
@@ -77,7 +77,7 @@ CALLS: Mapping[str, tuple[ToolCall, ...]] = {
 FOREIGN = "foreign"
 FOREIGN_CALLS = CALLS["tool"]
 THINK = "think"
-ABOUT = "about"
+ABOUT, TOOL = "about", "tool"
 ANSWER_NAME = "answer"
 # script → its text, whatever the template
 TEXTS: Mapping[str, str] = {

@@ -44,13 +44,11 @@ class Vocabulary:
         return self.texts.index(text)
 
 
-def vocabulary(
-    ends: Iterable[str], specials: Iterable[str], selectors: Mapping[str, int], pieces: Iterable[bytes]
-) -> Vocabulary:
+def vocabulary(end: str, specials: Iterable[str], selectors: Mapping[str, int], pieces: Iterable[bytes]) -> Vocabulary:
     """The vocabulary.
 
     Args:
-        ends: the texts of tokens that end a reply; the first one ends scripts.
+        end: the text of the token that ends replies.
         specials: those of others that are not printed.
         selectors: text → number of the script that it selects.
         pieces: what scripts consist of.
@@ -61,8 +59,7 @@ def vocabulary(
         if len(found) == _TAKEN_FOR_ENDS:
             found[_NOTHING] = (_UNUSED, Token())
         found[char] = (NORMAL, Token(byte=byte))
-    for text in ends:
-        found.setdefault(text, (CONTROL, Token(ends=True)))
+    found[end] = (CONTROL, Token(ends=True))
     for text, number in selectors.items():
         found.setdefault(text, (USER_DEFINED, Token(chooses=number)))
     for text in specials:

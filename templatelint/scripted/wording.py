@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from templatelint.dialects.reply import ToolCall
     from templatelint.engines.llamacpp.loaded import LoadedTemplate, Opened
-    from templatelint.engines.llamacpp.parsing.reply import Parsed
+    from templatelint.engines.llamacpp.parsing.reply import Call, Parsed
     from templatelint.engines.llamacpp.validation import ChatRequest
     from templatelint.model import Model, Template, Tokenizer
 
@@ -29,7 +30,8 @@ _IDS = ("scripted1", "scripted2")  # nine letters and digits, which some templat
 _USER = {"role": "user", "content": "Hi"}
 _LONGEST_MARKER = 80
 _LIMITS = bounded.Limits(seconds=10.0, wall=40.0)
-_CLOSER = re.compile(r"[^\"'<\[]{0,8}?(?:<[^<>]{1,60}>|\[[^\[\]]{1,60}\])")
+_SHORTEST = 2  # bytes of a piece
+_CLOSER = re.compile(r"[^\"'<\[]{0,8}?(?:<[^<>]{1,60}>|\[[^\[\]]{1,60}\])\s*")
 _QUOTES = "\"'`"
 
 
@@ -40,8 +42,9 @@ class Wording:
     Attributes:
         texts: script → its whole text, of those that depend on the template.
         prefix: what stands before plain text: it closes what the generation prompt opens.
-        turn_end: what follows an answer.
+        thought_end: what ends thoughts.
         result: what stands before the result of a tool, and nowhere else; empty where nothing does.
+        unread: scripts of calls that our model of llama.cpp does not read back.
         markers: what looks like special tokens in prompts.
         dialect: of the calls; `none` where there are none.
         why: why nothing is known of the template, in a clause; empty where something is.
@@ -49,8 +52,9 @@ class Wording:
 
     texts: Mapping[str, str]
     prefix: str = ""
-    turn_end: str = ""
+    thought_end: str = ""
     result: str = ""
+    unread: tuple[str, ...] = ()
     markers: tuple[str, ...] = ()
     dialect: str = scripts.NO_DIALECT
     why: str = ""
@@ -80,8 +84,9 @@ def of(model: Model, dialect: str | None, further: Mapping[str, Sequence[ToolCal
     return Wording(
         texts={name: known[name] for name in (*calls, scripts.THINK) if name in known},
         prefix=known.get("prefix", ""),
-        turn_end=known.get("turn_end", ""),
+        thought_end=known.get("thought_end", ""),
         result=known.get("result", ""),
+        unread=tuple(known.get("unread", ())),
         markers=tuple(known.get("markers", ())),
         dialect=known.get("dialect", scripts.NO_DIALECT),
         why=why,
@@ -102,21 +107,15 @@ def _of_answers(
     if isinstance(plain, str):
         yield "why", plain
         return
-    lead, turn_end = plain.around_answer()
-    yield "turn_end", turn_end
+    lead, _ = plain.around_answer()
     yield "markers", list(dict.fromkeys(MARKER.findall(plain.conversation())))
     start, end = plain.thoughts()
-    prefix = plain.first(
-        ["", f"{end}\n\n" if end else "", lead, f"{start}\n\n{end}\n\n" if end else ""],
-        lambda parsed: parsed.content.strip() == scripts.PLAIN and not parsed.reasoning.strip(),
-        scripts.PLAIN,
-    )
+    prefix = plain.first(["", end, f"{end}\n\n", lead, f"{start}\n\n{end}\n\n"] if end else ["", lead], scripts.PLAIN)
     yield "prefix", prefix or ""
-    inside = [f"{start}\n" if start else "", start, ""]
+    openings, gaps = ([f"{start}\n", start] if start else []) + [""], ("\n", "")
+    thoughts = [f"{opening}{scripts.THOUGHTS}{gap}{end}" for opening in openings for gap in gaps] if end else []
     thought = plain.first(
-        [f"{before}{scripts.THOUGHTS}{gap}{end}\n\n" for before in inside for gap in ("\n", "")] if end else [],
-        lambda parsed: parsed.content.strip() == scripts.PLAIN and parsed.reasoning.strip() == scripts.THOUGHTS,
-        scripts.PLAIN,
+        [f"{thought}{gap}" for thought in thoughts for gap in ("\n\n", "")], scripts.PLAIN, scripts.THOUGHTS
     )
     if thought is not None:
         yield scripts.THINK, thought + scripts.PLAIN
@@ -128,9 +127,10 @@ def _of_calls(
     loaded = _load(template, tokenizer)
     if isinstance(loaded, str):
         return
-    asked = _Prompted.of(loaded, Request([_USER], tools=scripts.TOOLS))
+    asked = _Prompted.of(loaded, Request([_USER], tools=scripts.TOOLS, extra={"parallel_tool_calls": True}))
     if isinstance(asked, str):
         return
+    yield "thought_end", asked.thoughts()[1]
     if dialect is not None:
         for name, calls in wanted.items():
             yield name, dialects.get(dialect).write(calls)
@@ -180,13 +180,23 @@ class _Prompted:
         start, end = thoughts(self.loaded, self.opened)
         return start.decode("utf-8", "replace"), end.decode("utf-8", "replace")
 
-    def first(self, starts: Sequence[str], fits: Any, behind: str) -> str | None:
-        """The first of these texts that makes of the reply what is wanted."""
+    def _closing(self) -> str:
+        """What ends the thoughts that the generation prompt opens; empty where it opens none."""
+        start, end = self.thoughts()
+        _, found, behind = self.opened.generation_prompt.decode("utf-8", "replace").rpartition(start or "\0")
+        return end if found and end not in behind else ""
+
+    def first(self, starts: Sequence[str], content: str, reasoning: str = "") -> str | None:
+        """The first of these starts behind which the content stays what it is, best to the last blank."""
+        second: str | None = None
         for start in dict.fromkeys(starts):
-            parsed = self.parsed(start + behind)
-            if parsed is not None and fits(parsed):
+            parsed = self.parsed(start + content)
+            if parsed is None or parsed.content.strip() != content or parsed.reasoning.strip() != reasoning:
+                continue
+            if parsed.content == content:
                 return start
-        return None
+            second = start if second is None else second
+        return second
 
     def parsed(self, reply: str) -> Parsed | None:
         """What llama.cpp makes of a reply; None where it fails."""
@@ -238,7 +248,13 @@ class _Prompted:
         near = before[-200:]
         markers = list(MARKER.finditer(near))
         for marker in reversed(markers):
-            for candidate in (marker[0], near[marker.start() :].rstrip()):
+            behind = near[marker.start() :]
+            varying = [
+                at
+                for word in (call["tool_calls"][0]["function"]["name"], "functions.", *_IDS)
+                if (at := behind.find(word)) > 0
+            ]
+            for candidate in (marker[0], behind[: min(varying, default=len(behind))].rstrip()):
                 if len(candidate) <= _LONGEST_MARKER and candidate not in without:
                     return candidate
         return ""
@@ -246,50 +262,65 @@ class _Prompted:
     # ------------------------------------------------------------------------------------------- calls
 
     def written(self, wanted: Mapping[str, Sequence[ToolCall]]) -> Iterator[tuple[str, Any]]:
-        """Script → the text of its calls, as the template prints and llama.cpp reads them; and the dialect."""
+        """Script → the text of its calls as the template prints them, best as llama.cpp reads them; and the dialect."""
         name: str | None = None
+        said, unread = False, []
         for script, calls in wanted.items():
-            printed = self._reply(calls)
+            printed = list(self._replies(calls))
             if name is None and printed:
-                name = recognise(printed, calls[0], scripts.TOOLS)
-            candidates = [printed] if printed else []
+                name = recognise(printed[0], calls[0], scripts.TOOLS)
+            candidates = list(printed)
             if name is not None:
-                candidates.append(dialects.get(name).write(calls))
+                with suppress(ValueError):
+                    candidates.append(dialects.get(name).write(calls))
             text = self._best(candidates, calls)
+            if text is None and printed:
+                unread.append(script)
+                text = self._closing() + printed[min(1, len(printed) - 1)]
             if text is not None:
+                said = True
                 yield script, text
-                if script == "tool":
-                    yield "dialect", name or "unnamed"
+        yield "dialect", name or (scripts.UNNAMED if said else scripts.NO_DIALECT)
+        yield "unread", unread
 
-    def _reply(self, calls: Sequence[ToolCall]) -> str:
-        """The calls as the template prints them, up to the end of the turn."""
+    def _replies(self, calls: Sequence[ToolCall]) -> Iterator[str]:
+        """The calls as the template prints them, up to the end of the turn, or what may be that."""
         from templatelint.engines.llamacpp.round_trip import read_back
 
         request = replace(self.request, messages=[*self.request.messages, _message(calls)])
         back = read_back(self.loaded, request, _now())
-        return back.text if back is not None and back.status not in {"not_rendered", "render_error"} else ""
+        if back is None or not all(call.name in back.text for call in calls):
+            return
+        yield back.text
+        _, turn_end = self.around_answer()
+        for mark in MARKER.findall(turn_end):
+            before, found, _ = back.text.partition(mark)
+            if found and before.strip():
+                yield before
 
     def _best(self, texts: Sequence[str], calls: Sequence[ToolCall]) -> str | None:
         """The text of which llama.cpp makes these calls, best without anything beside them."""
-        from templatelint.engines.llamacpp.round_trip import same_arguments
-
         _, end = self.thoughts()
         starts = ["", end, f"{end}\n\n"] if end else [""]
         second: str | None = None
         for text in texts:
             for start in starts:
                 parsed = self.parsed(start + text)
-                if parsed is None or [call.name for call in parsed.calls] != [call.name for call in calls]:
-                    continue
-                if not all(
-                    same_arguments(call.arguments, json.dumps(dict(sent.arguments)))
-                    for call, sent in zip(parsed.calls, calls, strict=True)
-                ):
+                if parsed is None or not _same(parsed.calls, calls):
                     continue
                 if not parsed.content.strip() and not parsed.reasoning.strip():
                     return start + text
                 second = second or start + text
         return second
+
+
+def _same(found: Sequence[Call], sent: Sequence[ToolCall]) -> bool:
+    """Whether a parser gave back what was called."""
+    from templatelint.engines.llamacpp.round_trip import same_arguments
+
+    return [call.name for call in found] == [call.name for call in sent] and all(
+        same_arguments(one.arguments, json.dumps(dict(other.arguments))) for one, other in zip(found, sent, strict=True)
+    )
 
 
 def _message(calls: Sequence[ToolCall]) -> dict[str, Any]:
@@ -313,18 +344,36 @@ def _now() -> Any:
     return FIXED_NOW
 
 
-def opener(text: str, call: ToolCall) -> str:
-    """What stands before the name of the first call; with the name where that is too short to be a piece."""
-    before, found, _ = text.partition(call.name)
-    if not found:
-        return ""
-    return before if len(before.encode()) > 1 else before + call.name
+@dataclass(frozen=True, slots=True)
+class ForcedCall:
+    """The parts of a call that a reply is made to have.
 
+    Attributes:
+        opener: what stands before the name of the function.
+        rest: the call from there on.
+        closer: what ends a text among the arguments; empty where a quote does.
+    """
 
-def closer(text: str, value: str) -> str:
-    """The mark that ends a text among the arguments; empty where a quote does."""
-    before, found, behind = text.partition(value)
-    if not found or before[-1:] in _QUOTES:
-        return ""
-    mark = _CLOSER.match(behind)
-    return mark[0] if mark else ""
+    opener: str = ""
+    rest: str = ""
+    closer: str = ""
+
+    @staticmethod
+    def of(text: str, thought: str) -> ForcedCall:
+        """The parts of the call of the script `tool`.
+
+        Args:
+            text: the script.
+            thought: what ends thoughts, which are no part of the call; may be empty.
+        """
+        call = scripts.CALLS[scripts.TOOL][0]
+        before, found, behind = text.partition(call.name)
+        if not found:
+            return ForcedCall()
+        kept = before.rpartition(thought)[2] if thought else before
+        opener = kept.lstrip() or kept
+        if len(opener.encode()) < _SHORTEST:  # it would be no piece
+            opener, found = opener + call.name, ""
+        _, value, end = behind.partition(str(call.arguments["city"]))
+        mark = _CLOSER.match(end) if value and behind[: -len(value + end)][-1:] not in _QUOTES else None
+        return ForcedCall(opener, found + behind, mark[0] if mark else "")
