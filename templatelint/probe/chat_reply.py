@@ -11,7 +11,7 @@ from templatelint.probe.exchange import parsed
 from templatelint.probe.prompts import TOOLS
 from templatelint.probe.schema import fault
 from templatelint.probe.telling import busy, http, quoted
-from templatelint.probe.verdict import failed
+from templatelint.probe.verdict import failed, passed
 from templatelint.sources.endpoint.routes import table, text
 
 if TYPE_CHECKING:
@@ -141,6 +141,27 @@ class ChatReply:
         """Why there is nothing to judge in it: the server was busy, or gives no reply; None where it gives one."""
         turned_away = busy(self.exchange)
         return turned_away if turned_away is not None or not self._missing else failed(self._missing)
+
+    def unusable_unless_refused(self, what: str) -> Verdict | None:
+        """The same where it keeps the clause to refuse the request.
+
+        Args:
+            what: the server refuses then, in words.
+        """
+        exchange = self.exchange
+        if exchange.refused and busy(exchange) is None:
+            return passed(f"{what} is refused: {http(exchange)}")
+        return self.unusable
+
+    @property
+    def malformed(self) -> str:
+        """What breaks the form of its calls, in a clause; empty where nothing does."""
+        return next(filter(None, (call.malformed for call in self.calls)), "")
+
+    @property
+    def unlike_tools(self) -> str:
+        """What in its calls is not as the tools want it, in a clause; empty where nothing is."""
+        return next(filter(None, (call.unlike_tool for call in self.calls)), "")
 
     @property
     def _missing(self) -> str:

@@ -50,9 +50,8 @@ def tool_called(endpoint: Endpoint) -> Verdict:
 
 def _wrong_form(reply: ChatReply) -> str:
     """What breaks the form of calls, in a clause; empty where nothing does."""
-    wrong = next(filter(None, (call.malformed for call in reply.calls)), "")
-    if wrong:
-        return wrong
+    if reply.malformed:
+        return reply.malformed
     ids = [call.id for call in reply.calls]
     if len(set(ids)) != len(ids):
         return f"two calls have the id {quoted(ids[0])}"
@@ -188,7 +187,7 @@ def parallel_calls(endpoint: Endpoint) -> Verdict:
         if leaks.found(both.content) is not None:
             return inconclusive("no call arrives, what looks like one stands in content: TL910 tells of it")
         return inconclusive("the model calls nothing: its template does not write two calls")
-    unlike = next(filter(None, (call.unlike_tool for call in both.calls)), "")
+    unlike = both.unlike_tools
     cities = [table(call.value).get("city") for call in both.calls]
     if not unlike and cities != [CITY, OTHER_CITY]:
         unlike = f"the model calls get_weather for {CITY} and {OTHER_CITY}, calls for {_listed(cities)} arrive"

@@ -1,0 +1,103 @@
+"""`tool_choice` of the chat route: no call, some call, a certain call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from templatelint.probe import leaks
+from templatelint.probe.chat_reply import ChatReply
+from templatelint.probe.prompts import TOOLS
+from templatelint.probe.telling import counted, quoted
+from templatelint.probe.verdict import failed, inconclusive, passed, warned
+
+if TYPE_CHECKING:
+    from templatelint.probe.endpoint import Endpoint
+    from templatelint.probe.verdict import Verdict
+
+_NAMED = "write_file"  # the prompt asks for the other one
+_PROSE = 128  # tokens that show that no call comes
+_ROOM = "a higher --max-tokens gives it room"
+# of a reply whose call was forced; OpenAI's own says `stop` there
+_FORCED = ("tool_calls", "stop")
+
+
+def choice_none(endpoint: Endpoint) -> Verdict:
+    """TL912."""
+    reply = ChatReply(endpoint.chat(endpoint.prompts.tool, tools=TOOLS, tool_choice="none"))
+    if reply.unusable is not None:
+        return reply.unusable
+    if reply.calls or reply.message.get("function_call"):
+        return failed(f"tool_choice none is not heeded: {_named(reply) or 'a function_call'} arrives")
+    if reply.finish == "length" and not reply.content:
+        return inconclusive(f"nothing is said within {endpoint.tokens} tokens", cure=_ROOM)
+    leak = leaks.found(reply.content)
+    # the scripted model writes its call whatever is offered, and nothing is left to take it out
+    if leak is not None and leak.certain and endpoint.scripted is None:
+        return warned(
+            f"no call arrives, and content holds {leak.form}: {leak.shown}",
+            cure="leave the tools out of requests that allow no call: the template shows them all the same",
+        )
+    return passed(f"no call, {reply.told_finish}")
+
+
+def choice_required(endpoint: Endpoint) -> Verdict:
+    """TL913."""
+    reply = ChatReply(endpoint.chat(endpoint.prompts.plain, tools=TOOLS, tool_choice="required"))
+    if reply.unusable is not None:
+        return reply.unusable
+    if not reply.calls:
+        return _no_call(endpoint, reply, "tool_choice required")
+    if reply.finish == "length":
+        return inconclusive(f"the call is cut at {endpoint.tokens} tokens", cure=_ROOM)
+    wrong = reply.malformed
+    if reply.finish not in _FORCED:
+        wrong = wrong or f"{reply.told_finish} beside {counted(len(reply.calls), 'call')}, not 'tool_calls'"
+    if reply.unlike_tools and not wrong:
+        return (inconclusive if endpoint.scripted is None else failed)(reply.unlike_tools)
+    return failed(wrong) if wrong else passed(f"{_named(reply)}, {reply.told_finish}")
+
+
+def required_against_prose(endpoint: Endpoint) -> Verdict:
+    """TL914."""
+    limit = min(endpoint.tokens, _PROSE)
+    reply = ChatReply(endpoint.chat(endpoint.prompts.prose, tools=TOOLS, tool_choice="required", max_tokens=limit))
+    if (settled := reply.unusable_unless_refused("what the model does not heed")) is not None:
+        return settled
+    if not reply.calls:
+        return failed(
+            f"tool_choice required does not keep the model from prose: no call within {limit} tokens, "
+            f"{reply.told_finish}, content {quoted(reply.content)}"
+        )
+    return failed(reply.malformed) if reply.malformed else passed(f"{_named(reply)}, {reply.told_finish}")
+
+
+def choice_named(endpoint: Endpoint) -> Verdict:
+    """TL915."""
+    choice = {"type": "function", "function": {"name": _NAMED}}
+    reply = ChatReply(endpoint.chat(endpoint.prompts.tool, tools=TOOLS, tool_choice=choice))
+    if (settled := reply.unusable_unless_refused("a named tool")) is not None:
+        return settled
+    if not reply.calls:
+        return _no_call(endpoint, reply, f"tool_choice {_NAMED}")
+    if reply.malformed:
+        return failed(reply.malformed)
+    if any(call.name != _NAMED for call in reply.calls):
+        return failed(f"tool_choice names {_NAMED}, {_named(reply)} arrives")
+    return passed(f"{_named(reply)}, {reply.told_finish}")
+
+
+def _no_call(endpoint: Endpoint, reply: ChatReply, choice: str) -> Verdict:
+    leak = leaks.found(reply.content)
+    if leak is not None and leak.certain:
+        return failed(f"{choice}: no call arrives, and content holds {leak.form}: {leak.shown}")
+    if reply.finish == "length" and not reply.content:
+        return inconclusive(f"neither a call nor text comes within {endpoint.tokens} tokens", cure=_ROOM)
+    return failed(f"{choice} is not heeded: no call, {reply.told_finish}, content {quoted(reply.content)}")
+
+
+def _named(reply: ChatReply) -> str:
+    """The calls, by the names of their functions."""
+    if not reply.calls:
+        return ""
+    names = " and ".join(call.name if call.name.isidentifier() else quoted(call.name) for call in reply.calls[:2])
+    return f"a call of {names}" if len(reply.calls) == 1 else f"{len(reply.calls)} calls of {names}"
