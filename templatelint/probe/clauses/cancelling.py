@@ -1,0 +1,149 @@
+"""Requests whose client hangs up: the server stops working on them, and serves the next one."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from templatelint.probe import chat_stream
+from templatelint.probe.endpoint import CHAT, RESPONSES
+from templatelint.probe.exchange import Asked
+from templatelint.probe.slots import Watch
+from templatelint.probe.telling import busy, http, quoted
+from templatelint.probe.verdict import NoAnswer, failed, inconclusive, passed, skipped
+from templatelint.sources.endpoint.routes import rows
+
+if TYPE_CHECKING:
+    from templatelint.probe.endpoint import Endpoint
+    from templatelint.probe.exchange import Exchange
+    from templatelint.probe.slots import State
+    from templatelint.probe.verdict import Verdict
+
+# tokens that are allowed: more than come before we look, and numbers by which slots can be told apart
+_CHAT_TOKENS, _RESPONSE_TOKENS, _PLAIN_TOKENS = 30_011, 30_013, 30_029
+_EVENTS = 8  # of a stream, after which we hang up
+_SOON = 5.0  # seconds in which those come, and the next request is answered
+_SAMPLE = 64  # tokens by which it is measured how long an endless answer lasts
+_STREAM_LOOKS = (0.3, 1.9)  # seconds after we hung up
+_PLAIN_LEFT = 0.25  # seconds after which we give a plain answer up
+_PLAIN_LOOKS = (1.25, 2.75)
+_ABSENT = (404, 405, 501)
+
+
+def stream_abandoned(endpoint: Endpoint) -> Verdict:
+    """TL933."""
+    prompt = endpoint.prompts.endless
+    streams = (
+        (CHAT, endpoint.chat_body(prompt, max_tokens=_CHAT_TOKENS, stream=True), _CHAT_TOKENS),
+        (RESPONSES, endpoint.response_body(prompt, max_output_tokens=_RESPONSE_TOKENS, stream=True), _RESPONSE_TOKENS),
+    )
+    watch = Watch(endpoint)
+    passes: dict[str, Verdict] = {}
+    for path, body, tokens in streams:
+        asked = Asked("POST", path, body, leave_after=_EVENTS, leave_at=_SOON)
+        verdict = _abandoned(endpoint, watch, asked, tokens, _STREAM_LOOKS)
+        if verdict is not None and verdict.word != "pass":
+            return verdict
+        if verdict is not None:
+            passes[path] = verdict
+    if not passes:
+        return skipped(f"the server has no {CHAT}")
+    evidence = tuple(line for verdict in passes.values() for line in verdict.evidence)
+    return passed(f"streams that are left are given up: {', '.join(passes)}", evidence=evidence)
+
+
+def request_abandoned(endpoint: Endpoint) -> Verdict:
+    """TL934."""
+    body = endpoint.chat_body(endpoint.prompts.endless, max_tokens=_PLAIN_TOKENS)
+    asked = Asked("POST", CHAT, body, leave_at=_PLAIN_LEFT)
+    verdict = _abandoned(endpoint, Watch(endpoint), asked, _PLAIN_TOKENS, _PLAIN_LOOKS)
+    return verdict or skipped(f"the server has no {CHAT}")
+
+
+def _abandoned(
+    endpoint: Endpoint, watch: Watch, asked: Asked, tokens: int, looks: tuple[float, float]
+) -> Verdict | None:
+    """What becomes of one request that is left; None where there is no such route."""
+    start = time.monotonic()
+    exchange = endpoint.ask(asked, again=True)
+    left = time.monotonic()
+    if not exchange.left:
+        return None if exchange.status in _ABSENT else _not_left(exchange)
+    what = f"{asked.path}, streamed," if asked.leave_after is not None else asked.path
+    seen: list[tuple[float, State]] = []
+    for after in looks:
+        state = watch.look(tokens, left + after)
+        if state is None:
+            return _by_next(endpoint, what)
+        seen.append((time.monotonic() - left, state))
+        if not state.runs:
+            break
+    evidence = tuple(f"{asked.path} {after:.1f} s after it was left: {state.shown}" for after, state in seen)
+    verdict = _by_state(endpoint, what, seen, left - start)
+    return replace(verdict, evidence=evidence)
+
+
+def _by_state(endpoint: Endpoint, what: str, seen: list[tuple[float, State]], before: float) -> Verdict:
+    after, state = seen[-1]
+    if state.runs:
+        fact = f"{what} still runs {after:.1f} s after its client hung up"
+        return failed(fact) if state.sure else inconclusive(fact)
+    if state.ended and len(seen) > 1:
+        return failed(f"{what} runs on to the end of its context after its client hung up")
+    if _over_by_itself(endpoint, state, before + after):
+        return inconclusive(
+            f"{what} was over by itself before anybody could look", cure="serve the model with a larger context"
+        )
+    fault = _next_fault(endpoint)
+    if fault:
+        return failed(f"{what} was left, and {fault}")
+    return passed(f"a request that is left is given up within {after:.1f} s")
+
+
+def _not_left(exchange: Exchange) -> Verdict:
+    turned_away = busy(exchange)
+    if turned_away is not None:
+        return turned_away
+    if not exchange.ok:
+        return inconclusive(f"an endless answer is not given: {http(exchange)}")
+    said = f": {quoted(chat_stream.read(exchange).content)}" if exchange.events else ""
+    return inconclusive(f"the answer that never ends is over after {exchange.seconds:.2f} s{said}")
+
+
+def _over_by_itself(endpoint: Endpoint, state: State, seconds: float) -> bool:
+    """Whether the answer may have come to the end of its context before it was looked for."""
+    if state.ended is not None:
+        return state.ended
+    sample = endpoint.chat(endpoint.prompts.endless, max_tokens=_SAMPLE)
+    tokens = min(state.context or _PLAIN_TOKENS, _PLAIN_TOKENS)
+    return sample.seconds * tokens / _SAMPLE < seconds
+
+
+# ----------------------------------------------------------------------------------------- the request after it
+
+
+def _next(endpoint: Endpoint) -> Exchange | None:
+    body = endpoint.chat_body(endpoint.prompts.plain)
+    try:
+        exchange = endpoint.ask(Asked("POST", CHAT, body, leave_at=_SOON), again=True)
+    except NoAnswer:
+        return None
+    return None if exchange.left else exchange
+
+
+def _next_fault(endpoint: Endpoint) -> str:
+    exchange = _next(endpoint)
+    if exchange is None:
+        return f"the next request gets no answer within {_SOON:g} s"
+    return "" if exchange.ok and rows(exchange.value, "choices") else f"the next request gets {http(exchange)}"
+
+
+def _by_next(endpoint: Endpoint, what: str) -> Verdict:
+    """What the next request shows where the server does not tell its state."""
+    if endpoint.get("/props").object.get("total_slots") != 1:
+        return skipped("the server does not tell what it is working on", cure="llama-server --slots, or --metrics")
+    fault = _next_fault(endpoint)
+    if fault:
+        return failed(f"{what} was left, and {fault} of the only slot")
+    return passed("what a client leaves is given up: the only slot serves the next request")
