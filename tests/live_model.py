@@ -103,6 +103,11 @@ def called(*calls: tuple[str, Mapping[str, Any]]) -> Script:
     return tuple(spans)
 
 
+def leaked(script: Script) -> Script:
+    """The script as a server gives it that does not read calls: all of it is text."""
+    return said("".join(span.text for span in script))
+
+
 def first_call(script: Script) -> Script:
     """The script up to the end of its first call."""
     kept: list[Span] = []

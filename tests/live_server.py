@@ -8,8 +8,11 @@ What it says is the scripted model's (`live_model`), what it refuses stands in `
 
 A twist sees the request and the right answer and changes one of them. `edit(PATH, *changes, when=, stream=)` changes
 answers, `ignore(MEMBER, PATH)` lets the server act as if the request had no such member. Changes are functions of an
-`Answer` (`put`, `drop`, `status`, `each`, `drop_events`, `cut_after`, `hang_after`, …), or any of your own: they change
-it in place, or give another.
+`Answer` (`put`, `drop`, `swap`, `status`, `each`, `drop_events`, `rearrange`, `cut_after`, `hang_after`, …), or any of
+your own: they change it in place, or give another. `accept(PATH)` answers what is to be refused; a server that leaves
+calls in the text is `LiveServer(scripts=LEAKED)`; models that do not cooperate are `LiveServer(choose=…)`.
+
+What is no server of models at all stands in `live_hostile`.
 """
 
 from __future__ import annotations
@@ -30,7 +33,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import live_requests
 from live_answers import BUILD, DONE, Chat, Event, Messages, Responses
-from live_model import DEFAULT_BOS, DEFAULT_EOS, Json, Refused, Served, by_selector
+from live_model import DEFAULT_BOS, DEFAULT_EOS, SCRIPTS, Json, Refused, Served, by_selector, leaked
+
+from templatelint.scripted.scripts import CALLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,6 +49,8 @@ APPLY, TOKENIZE, DETOKENIZE, TOOLS = "/apply-template", "/tokenize", "/detokeniz
 TEMPLATES = Path(__file__).parent.parent / "corpus" / "templates"
 THINKING = (TEMPLATES / "thinking" / "chat_template.jinja").read_text("utf-8")
 CHATML = (TEMPLATES / "chatml-tools" / "chat_template.jinja").read_text("utf-8")
+
+LEAKED = {name: leaked(SCRIPTS[name]) for name in CALLS}
 
 PACE = 0.005  # seconds between the tokens of what never ends: it has to last until a client leaves
 _ENGINES = {
@@ -184,6 +191,24 @@ def instead(path: str, answer: Callable[[Call], Answer], *, when: When = lambda 
     return Twist(path, when, after=lambda call, _: answer(call))
 
 
+def accept(path: str, *, when: When = lambda _: True) -> Twist:
+    """Answer as if the request were an ordinary one where it has to be refused."""
+
+    def after(call: Call, answer: Answer) -> Answer | None:
+        if answer.status < 400:
+            return None
+        ordinary = {"messages": [{"role": "user", "content": "hi"}], "input": "hi", "max_tokens": 64}
+        body = {**ordinary, "stream": call.members.get("stream") is True}
+        return LiveServer().answer(Call("POST", path, {}, {}, json.dumps(body).encode()))
+
+    return Twist(path, when, after=after)
+
+
+def every(*conditions: When) -> When:
+    """All of the conditions."""
+    return lambda body: all(condition(body) for condition in conditions)
+
+
 def has(*members: str) -> When:
     """The body has all of these members."""
     return lambda body: all(body.get(member) is not None for member in members)
@@ -202,6 +227,26 @@ def put(where: str, value: Any) -> Change:
 
     def changed(answer: Answer) -> None:
         _everywhere(answer, lambda data: _put(data, where.split("."), value, new=not answer.streamed))
+
+    return changed
+
+
+def swap(old: str, new: str) -> Change:
+    """Another text wherever this one stands, in names too; in streams, where it stands in one event."""
+
+    def swapped(data: Any) -> Any:
+        if isinstance(data, str):
+            return data.replace(old, new)
+        if isinstance(data, list):
+            return [swapped(inner) for inner in data]
+        if isinstance(data, dict):
+            return {swapped(name): swapped(inner) for name, inner in data.items()}
+        return data
+
+    def changed(answer: Answer) -> None:
+        answer.json = swapped(answer.json)
+        for event in answer.events or []:
+            event.data, event.name = swapped(event.data), event.name.replace(old, new)
 
     return changed
 

@@ -16,6 +16,7 @@ from live_server import (
     APPLY,
     CHAT,
     CHATML,
+    LEAKED,
     MESSAGES,
     PROPS,
     RESPONSES,
@@ -23,6 +24,7 @@ from live_server import (
     TOKENIZE,
     Answer,
     LiveServer,
+    accept,
     cut_after,
     drop,
     edit,
@@ -32,6 +34,7 @@ from live_server import (
     keep_running,
     never_end,
     put,
+    swap,
     without_done,
 )
 from openai.types.chat import ChatCompletion
@@ -187,6 +190,26 @@ def test_twists() -> None:
         assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices[0].finish_reason] == ["stop"]
         assert create(model="x", messages=user("hi"), seed=1).usage is None
         assert calls_of(create(model="x", messages=user("@@tool"), tools=TOOLS, tool_choice="none"))
+
+
+def test_refusals_that_are_forgotten() -> None:
+    twists = [accept(CHAT), accept(RESPONSES), accept(MESSAGES)]
+    with LiveServer(twists=twists) as server:
+        for path, body in ((CHAT, "{nope"), (CHAT, {"messages": 5}), (RESPONSES, {}), (MESSAGES, {})):
+            done = post(server, path, body)
+            assert done.status_code == 200
+            assert PLAIN in done.text
+        assert post(server, CHAT, {"stream": True}).text.endswith("data: [DONE]\n\n")
+
+
+def test_calls_that_are_left_in_the_text() -> None:
+    with LiveServer(scripts=LEAKED, twists=[edit(CHAT, swap("Paris", "Oslo"), when=has("seed"))]) as server:
+        done = chat(server, "@@tool", tools=TOOLS)
+        assert calls_of(done) == []
+        assert '"Paris"' in (done.choices[0].message.content or "")
+        swapped = post(server, CHAT, {"messages": user("@@tool"), "tools": TOOLS, "seed": 1}).text
+        assert "Oslo" in swapped
+        assert "Paris" not in swapped
 
 
 def test_round_trip(right: LiveServer) -> None:
