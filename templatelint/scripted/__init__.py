@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _EPSILON = 1e-6
 # Calls in the first of these whose marks the template does not have are calls that its model must not write.
 _FOREIGN = ("functionary-v3.1", "hermes", "mistral", "llama3-json")
-_MOST_TEXT = 40_000  # bytes of all scripts
+_MOST_TEXT = 16_000  # bytes of all scripts
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +164,7 @@ def _file(model: Model, known: Wording, lines: Sequence[Script]) -> bytes:
     texts |= {
         " prefix": known.prefix if any(not line.bare for line in lines) else "",
         " opener": forced.opener,
+        " between": known.between if forced.opener else "",
         " rest": forced.rest,
         " closer": forced.closer,
     }
@@ -186,6 +187,9 @@ def _file(model: Model, known: Wording, lines: Sequence[Script]) -> bytes:
         prefix=runs[" prefix"],
         opener=runs[" opener"],
         rest=runs[" rest"],
+        between=runs[" between"],
+        # a reply that is JSON may begin like that too
+        opens_replies=not forced.opener.startswith(("{", "[{")),
         closer=runs[" closer"],
     )
     return gguf(dict(_metadata(model, ends, words.texts, words.types)), automaton.tensors(plan))

@@ -38,7 +38,7 @@ FEED = 32
 # to about half of their signs in common.
 _NEXT, _END = 8000.0, 16000.0
 _PREFIX_STARTS, _OPENER_STARTS, _AGAIN = 9000.0, 7000.0, 7000.0  # the last two where the reply may not end
-_CHOICE_STARTS, _CLOSER_STARTS, _DEFAULT_STARTS = 5000.0, 1600.0, 500.0
+_CHOICE_STARTS, _CLOSER_STARTS, _DEFAULT_STARTS, _OPENER_ALONE = 5000.0, 1600.0, 500.0, 400.0
 _ENDS_CALL = 2600.0  # the end of the reply once a call was forced
 _NEVER = -16000.0
 _PIECE, _FIRST_PIECE, _SPECIAL = -12000.0, -1000.0, -14000.0
@@ -102,6 +102,8 @@ class Plan:
         prefix: pieces with which every script starts; may be empty.
         opener: pieces that start a call where the reply may not end; may be empty.
         rest: pieces of that call that follow, where they may.
+        between: pieces that stand between plain text and an opener.
+        opens_replies: a reply may be made to begin with the opener.
         closer: pieces that end a text inside such a call; may be empty.
     """
 
@@ -112,6 +114,8 @@ class Plan:
     prefix: tuple[int, ...] = ()
     opener: tuple[int, ...] = ()
     rest: tuple[int, ...] = ()
+    between: tuple[int, ...] = ()
+    opens_replies: bool = False
     closer: tuple[int, ...] = ()
 
 
@@ -191,6 +195,9 @@ class _States:
             if token.ends:
                 row = self._row(number, wanted[None])
                 row[_CHOICE + self._call] = _ENDS_CALL
+                for choice, line in enumerate(plan.lines):
+                    if not line.pieces:
+                        row[_CHOICE + choice] = _CHOICE_STARTS
             else:
                 row = self._row(number, _SPECIAL if token.byte is None else wanted[token.byte])
             yield row
@@ -235,9 +242,17 @@ class _States:
         for first in plan.prefix[:1]:
             self._lead(first, _PREFIX_STARTS, self._base)
             self._add(first, _NEVER, self._quiet)
+        if plan.between and plan.opener:
+            closed = _own_code(5 + next(others))
+            self._follow(plan.between, closed)
+            self._lead(plan.between[0], _OPENER_STARTS, self._end)
+            self._lead(plan.opener[0], _OPENER_STARTS, closed)
         self._follow(plan.opener, self._opened)
         for first in plan.opener[:1]:
-            self._lead(first, _OPENER_STARTS, self._end)
+            if not plan.between:
+                self._lead(first, _OPENER_STARTS, self._end)
+            if plan.opens_replies:
+                self._lead(first, _OPENER_ALONE, self._base)
         self._follow(plan.rest, self._end)
         for first in plan.rest[:1]:
             self._lead(first, _NEXT, self._opened)
@@ -269,6 +284,8 @@ class _States:
             found[plan.prefix[0]] = {_CHOICE + number: _NEVER for number in (*skipped, self._call)}
         if plan.opener:
             found[plan.opener[0]] = {}
+        if plan.between:
+            found[plan.between[0]] = {}
         if plan.closer:
             found[plan.closer[0]] = {_CHOICE + self._call: _CLOSER_STARTS - _FIRST_PIECE}
         return found

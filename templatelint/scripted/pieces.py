@@ -27,10 +27,15 @@ class Cutter:
         Raises:
             TemplatelintError: the text is so like others that no pieces are its own.
         """
-        raw = text.encode()
+        try:
+            raw = text.encode()
+        except UnicodeEncodeError as error:
+            raise TemplatelintError(f"script {name} holds half of a surrogate pair, which no model can say") from error
+        if len(raw) == 1:
+            raise TemplatelintError(f"script {name} is one character, which no script can be", help="give it two")
         pieces = self._search(raw) if raw else []
         if pieces is None:
-            raise TemplatelintError(f"script {name} cannot be cut into pieces of its own")
+            raise TemplatelintError(f"script {name} repeats itself or others too often to be cut into pieces")
         self._taken.update(pieces)
         return pieces
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from templatelint.dialects.reply import ToolCall
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 SELECTOR = "@@"  # a message chooses a script by `@@NAME`
 HANDSHAKE = "templatelint-scripted 1"  # what `about` says, and then the dialect
@@ -107,6 +107,23 @@ NAMES = (
     "answer",
     FOREIGN,
 )
+
+
+_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
+
+
+def tools_for(calls: Iterable[ToolCall]) -> list[Mapping[str, Any]]:
+    """Our tools, and one for each further function that is called; arguments have the types of their values."""
+    tools: dict[str, Mapping[str, Any]] = {tool["function"]["name"]: tool for tool in TOOLS}
+    for call in calls:
+        properties = {
+            name: {"type": _TYPES[type(value)]} if type(value) in _TYPES else {}
+            for name, value in call.arguments.items()
+        }
+        schema = {"type": "object", "properties": properties}
+        function = {"name": call.name, "description": "", "parameters": schema}
+        tools.setdefault(call.name, {"type": "function", "function": function})
+    return list(tools.values())
 
 
 def selector(name: str) -> str:

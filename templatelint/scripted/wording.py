@@ -28,6 +28,7 @@ _ENGINE = "llama.cpp"
 _MARK = "TEMPLATELINTMARK"
 _IDS = ("scripted1", "scripted2")  # nine letters and digits, which some templates insist on
 _USER = {"role": "user", "content": "Hi"}
+_SYSTEM = {"role": "system", "content": "Be brief."}
 _LONGEST_MARKER = 80
 _LIMITS = bounded.Limits(seconds=10.0, wall=40.0)
 _SHORTEST = 2  # bytes of a piece
@@ -43,6 +44,7 @@ class Wording:
         texts: script → its whole text, of those that depend on the template.
         prefix: what stands before plain text: it closes what the generation prompt opens.
         thought_end: what ends thoughts.
+        between: what has to stand between a text and a call in one reply; mostly nothing.
         result: what stands before the result of a tool, and nowhere else; empty where nothing does.
         unread: scripts of calls that our model of llama.cpp does not read back.
         markers: what looks like special tokens in prompts.
@@ -53,6 +55,7 @@ class Wording:
     texts: Mapping[str, str]
     prefix: str = ""
     thought_end: str = ""
+    between: str = ""
     result: str = ""
     unread: tuple[str, ...] = ()
     markers: tuple[str, ...] = ()
@@ -85,6 +88,7 @@ def of(model: Model, dialect: str | None, further: Mapping[str, Sequence[ToolCal
         texts={name: known[name] for name in (*calls, scripts.THINK) if name in known},
         prefix=known.get("prefix", ""),
         thought_end=known.get("thought_end", ""),
+        between=known.get("between", ""),
         result=known.get("result", ""),
         unread=tuple(known.get("unread", ())),
         markers=tuple(known.get("markers", ())),
@@ -107,11 +111,9 @@ def _of_answers(
     if isinstance(plain, str):
         yield "why", plain
         return
-    lead, _ = plain.around_answer()
     yield "markers", list(dict.fromkeys(MARKER.findall(plain.conversation())))
     start, end = plain.thoughts()
-    prefix = plain.first(["", end, f"{end}\n\n", lead, f"{start}\n\n{end}\n\n"] if end else ["", lead], scripts.PLAIN)
-    yield "prefix", prefix or ""
+    yield "prefix", plain.plain_start()
     openings, gaps = ([f"{start}\n", start] if start else []) + [""], ("\n", "")
     thoughts = [f"{opening}{scripts.THOUGHTS}{gap}{end}" for opening in openings for gap in gaps] if end else []
     thought = plain.first(
@@ -127,7 +129,8 @@ def _of_calls(
     loaded = _load(template, tokenizer)
     if isinstance(loaded, str):
         return
-    asked = _Prompted.of(loaded, Request([_USER], tools=scripts.TOOLS, extra={"parallel_tool_calls": True}))
+    tools = scripts.tools_for([call for calls in wanted.values() for call in calls])
+    asked = _Prompted.of(loaded, Request([_USER], tools=tools, extra={"parallel_tool_calls": True}))
     if isinstance(asked, str):
         return
     yield "thought_end", asked.thoughts()[1]
@@ -186,6 +189,13 @@ class _Prompted:
         _, found, behind = self.opened.generation_prompt.decode("utf-8", "replace").rpartition(start or "\0")
         return end if found and end not in behind else ""
 
+    def plain_start(self) -> str:
+        """What has to stand before plain text."""
+        lead, _ = self.around_answer()
+        start, end = self.thoughts()
+        starts = ["", end, f"{end}\n\n", lead, f"{start}\n\n{end}\n\n"] if end else ["", lead]
+        return self.first(starts, scripts.PLAIN) or ""
+
     def first(self, starts: Sequence[str], content: str, reasoning: str = "") -> str | None:
         """The first of these starts behind which the content stays what it is, best to the last blank."""
         second: str | None = None
@@ -240,7 +250,10 @@ class _Prompted:
         """What stands before the result of a tool, as near to it as can be, and nowhere else."""
         call = _message(scripts.CALLS["tool"])
         result = {"role": "tool", "name": "get_weather", "tool_call_id": _IDS[0], "content": _MARK}
-        without = "\n".join((self.opened.prompt, self._printed(call, cue=True), self.conversation()))
+        told = replace(self, request=replace(self.request, messages=[_SYSTEM, _USER]))
+        without = "\n".join(
+            (self.opened.prompt, self._printed(call, cue=True), self.conversation(), told.conversation())
+        )
         printed = self._printed(call, result)
         before, found, _ = printed.partition(_MARK)
         if not found or not without.strip():
@@ -249,12 +262,8 @@ class _Prompted:
         markers = list(MARKER.finditer(near))
         for marker in reversed(markers):
             behind = near[marker.start() :]
-            varying = [
-                at
-                for word in (call["tool_calls"][0]["function"]["name"], "functions.", *_IDS)
-                if (at := behind.find(word)) > 0
-            ]
-            for candidate in (marker[0], behind[: min(varying, default=len(behind))].rstrip()):
+            ids = [at for word in ("get_weather", "functions.", *_IDS) if (at := behind.find(word)) > 0]
+            for candidate in (marker[0], behind[: min(ids, default=len(behind))].rstrip()):
                 if len(candidate) <= _LONGEST_MARKER and candidate not in without:
                     return candidate
         return ""
@@ -268,7 +277,7 @@ class _Prompted:
         for script, calls in wanted.items():
             printed = list(self._replies(calls))
             if name is None and printed:
-                name = recognise(printed[0], calls[0], scripts.TOOLS)
+                name = recognise(printed[0], calls[0], self.request.tools)
             candidates = list(printed)
             if name is not None:
                 with suppress(ValueError):
@@ -280,8 +289,29 @@ class _Prompted:
             if text is not None:
                 said = True
                 yield script, text
+            if script == scripts.TOOL and text is not None:
+                yield "between", self._between(text, calls)
         yield "dialect", name or (scripts.UNNAMED if said else scripts.NO_DIALECT)
         yield "unread", unread
+
+    def _between(self, text: str, calls: Sequence[ToolCall]) -> str:
+        """What has to stand between a sentence and that call."""
+        _, turn_end = self.around_answer()
+        cue = self.opened.generation_prompt.decode("utf-8", "replace")
+        marks = MARKER.findall(turn_end)[:1]
+        begun, end = self.thoughts()
+        forced = ForcedCall.of(text, end)
+        # where a call may only follow thoughts, the sentence is one
+        for start, spoken in ((self.plain_start(), "content"), (begun, "reasoning")):
+            for between in ("", *marks, *(mark + cue for mark in marks)):
+                parsed = self.parsed(f"{start}{scripts.PLAIN}{between}{forced.opener}{forced.rest}")
+                if (
+                    parsed is not None
+                    and _same(parsed.calls, calls)
+                    and getattr(parsed, spoken).strip() == scripts.PLAIN
+                ):
+                    return between
+        return ""
 
     def _replies(self, calls: Sequence[ToolCall]) -> Iterator[str]:
         """The calls as the template prints them, up to the end of the turn, or what may be that."""
@@ -371,7 +401,7 @@ class ForcedCall:
         if not found:
             return ForcedCall()
         kept = before.rpartition(thought)[2] if thought else before
-        opener = kept.lstrip() or kept
+        opener = kept.lstrip("\n") or kept
         if len(opener.encode()) < _SHORTEST:  # it would be no piece
             opener, found = opener + call.name, ""
         _, value, end = behind.partition(str(call.arguments["city"]))
