@@ -393,6 +393,10 @@ def test_a_server_is_held_against_the_file_it_was_started_with(served: str, told
     assert [line.startswith(start) for line, start in zip(lines, told, strict=True)] == [True] * len(told)
 
 
+def test_a_server_tells_its_text_as_the_engine_has_read_it() -> None:
+    assert _told(_server(CHATML + "\n"), _entry(CHATML + "\n\n", ref="models/m.gguf")) == []
+
+
 def test_what_the_engine_patches_is_told_as_that() -> None:
     from templatelint.engines.llamacpp.facts import load
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from templatelint import cases, engines, matrix
@@ -145,11 +146,18 @@ class _Ours:
 
     def __post_init__(self) -> None:
         self._now = datetime.now(UTC).astimezone().replace(tzinfo=None)
-        self._observed = self._rendered(self.requests, timedelta())
 
-    def _rendered(self, requests: Sequence[Request], later: timedelta) -> list[Observation]:
-        found = matrix.observe_requests(self.model, self.engine, requests, self._now + later)
-        return [observed for _, observed in found]
+    @cached_property
+    def _observed(self) -> list[Observation]:
+        return self._at(self._now)
+
+    @cached_property
+    def _otherwhen(self) -> list[list[Observation]]:
+        """The same a day before, a day after and a minute later: the server's clock is its own."""
+        return [self._at(self._now + later) for later in (-_DAY, _DAY, _MINUTE)]
+
+    def _at(self, now: datetime) -> list[Observation]:
+        return [observed for _, observed in matrix.observe_requests(self.model, self.engine, self.requests, now)]
 
     def differing(self, row: int, there: Made) -> list[Differing] | None:
         """How one conversation differs, in a list that is empty where it does not; None where that cannot be told."""
@@ -157,16 +165,12 @@ class _Ours:
         if here.error is not None and here.error.out_of_budget:
             return None
         found = self._compared(here, there)
-        if not found:
+        if not found or here.prompt is None:
             return found
-        if here.prompt is not None:
-            # the server's clock is its own, and another day begins elsewhere
-            others = [self._rendered([self.requests[row]], later)[0] for later in (-_DAY, _DAY, _MINUTE)]
-            if any(other != here and self._compared(other, there) == [] for other in others[:2]):
-                return []
-            if others[2] != here:
-                return None
-        return found
+        *days, minute = (each[row] for each in self._otherwhen)
+        if any(other != here and self._compared(other, there) == [] for other in days):
+            return []
+        return None if minute != here else found
 
     def _compared(self, here: Observation, there: Made) -> list[Differing] | None:
         if here.prompt is None:
