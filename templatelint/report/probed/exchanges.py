@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _PLAIN = frozenset({"model", "temperature"})
 _TIMES = frozenset({"model", "created", "created_at", "completed_at", "system_fingerprint", "timings"})
 _TEXT, _REASON = 48, 240  # characters of a text inside a body, and where it says why something was refused
+_LARGE = (Mapping, list, tuple)
 _LOOKED_AT = 4  # times the room: as much of what is no JSON is looked at
 _RUNS = 24  # of events of one name
 
@@ -84,7 +85,8 @@ def _told(body: Any, room: int, dull: AbstractSet[str], most: int) -> str:
     if isinstance(body, str):
         return _line(body, room)
     if isinstance(body, Mapping):
-        body = {name: value for name, value in body.items() if name not in dull}
+        told = [(name, value) for name, value in body.items() if name not in dull]
+        body = dict(sorted(told, key=lambda member: isinstance(member[1], _LARGE)))  # what is short comes first
         if isinstance(tools := body.get("tools"), list | tuple) and tools:
             body["tools"] = [_name(tool) for tool in tools]
     return json.dumps(_shortened(body, room, most), ensure_ascii=False)
@@ -116,8 +118,11 @@ def _named_events(events: Sequence[Event], room: int) -> str:
     if [name for name, _ in runs] == [""]:
         told = [event.data if event.value is None else event.value for event in events[-2:]]
         return "… " + " ".join(_told(value, room, _TIMES, _TEXT) for value in told)
-    named = [f"{count} × {name or 'no name'}" if count > 1 else name or "no name" for name, count in runs]
-    return ", ".join(named if len(named) <= _RUNS else [*named[: _RUNS // 2], "…", *named[-_RUNS // 2 :]])
+    common = "response." if all(name.startswith("response.") for name, _ in runs) else ""
+    short = [(name.removeprefix(common) or "no name", count) for name, count in runs]
+    named = [f"{count} × {name}" if count > 1 else name for name, count in short]
+    shown = ", ".join(named if len(named) <= _RUNS else [*named[: _RUNS // 2], "…", *named[-_RUNS // 2 :]])
+    return f"{common}{{{shown}}}" if common else shown
 
 
 def _line(text: str, room: int) -> str:
