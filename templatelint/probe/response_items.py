@@ -122,8 +122,9 @@ def unanswered(exchange: Exchange, request: str, *, may_refuse: bool = False) ->
         return trouble
     if exchange.refused and may_refuse:
         return inconclusive(f"{request} is refused: {http(exchange)}")
-    if not exchange.ok or not exchange.object:
-        return failed(f"{request} is answered {http(exchange)}{' without a JSON object' if exchange.ok else ''}")
+    if not exchange.ok or not isinstance(exchange.object.get("output"), list):
+        lack = "" if not exchange.ok else " without an output" if exchange.object else " without a JSON object"
+        return failed(f"{request} is answered {http(exchange)}{lack}")
     if exchange.object.get("status") == "failed":
         error = table(exchange.object.get("error"))
         return failed(f"{request} is answered with a failed response: {quoted(text(error.get('message')))}")

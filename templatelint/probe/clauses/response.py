@@ -295,17 +295,12 @@ def input_forms_accepted(endpoint: Endpoint) -> Verdict:
     if trouble is not None:
         return trouble
     alone = Reply(plain)
+    if not alone.text:
+        return inconclusive(f"the answer to a plain input is {alone.shape}, without a text")
     words = endpoint.prompts.plain
     typed = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": words}]}
-    assistant = {
-        "type": "message",
-        "role": "assistant",
-        "id": "msg_1",
-        "status": "completed",
-        "content": [{"type": "output_text", "text": "Hello.", "annotations": []}],
-    }
     forms: Mapping[str, list[Any]] = {
-        "typed items": [typed, *(returned(alone) if alone.messages else [assistant]), typed],
+        "typed items": [typed, *returned(alone), typed],
         "typed messages with strings": [{"type": "message", **each} for each in _short(words)],
         "messages without a type": _short(words),
     }

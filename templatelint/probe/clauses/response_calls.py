@@ -91,6 +91,10 @@ def _cut_call(endpoint: Endpoint) -> _Cut | Verdict:
         return inconclusive(
             f"{quoted(reply.written)} tokens are not enough for a call", cure="--max-tokens, with more of them"
         )
+    if arguments_of(reply.calls[0]) is None:
+        return inconclusive(
+            f"arguments are no JSON object where nothing is cut: {quoted(reply.calls[0].get('arguments'))}"
+        )
     written = reply.written or 2 * LEAST
     limit = written - min(20, max(4, written // 3))  # where the last argument is
     exchange = endpoint.respond(endpoint.prompts.write, tools=_TOOLS, max_output_tokens=limit)
@@ -307,7 +311,11 @@ def stray_output_refused(endpoint: Endpoint) -> Verdict:
 
 def response_choice_heeded(endpoint: Endpoint) -> Verdict:
     """TL945."""
-    verdicts = [_required(endpoint), _named(endpoint), _allowed(endpoint)]
+    usual = endpoint.respond(endpoint.prompts.tool, tools=_TOOLS)
+    trouble = unanswered(usual, "a prompt with tools", may_refuse=True)
+    if trouble is not None:
+        return trouble
+    verdicts = [_required(endpoint), _named(endpoint), _allowed(endpoint, Reply(usual))]
     for word in ("fail", "inconclusive", "warn"):
         worst = [verdict for verdict in verdicts if verdict.word == word]
         if worst:
@@ -349,7 +357,7 @@ def _must_call(reply: Reply, choice: str, allowed: Sequence[str]) -> Verdict:
     return failed(f"{choice} brings {reply.shape}, and no call")
 
 
-def _allowed(endpoint: Endpoint) -> Verdict:
+def _allowed(endpoint: Endpoint, usual: Reply) -> Verdict:
     allowed = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": _WRITE}]}
     exchange = endpoint.respond(endpoint.prompts.tool, tools=_TOOLS, tool_choice=allowed)
     choice = f"allowed_tools of {_WRITE} alone"
@@ -360,7 +368,6 @@ def _allowed(endpoint: Endpoint) -> Verdict:
     others = [call for call in calls if call.get("name") != _WRITE]
     if others:
         return failed(f"{choice} brings a call of {quoted(others[0].get('name'))}")
-    usual = Reply(endpoint.respond(endpoint.prompts.tool, tools=_TOOLS))
     if calls or any(call.get("name") == _WEATHER for call in usual.calls):
         return passed(f"{choice} brings {counted(len(calls), 'call')}, and none of {_WEATHER}")
     return inconclusive(f"the model calls no {_WEATHER} where it is allowed to", cure=_COAX.format("tool"))
