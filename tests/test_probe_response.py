@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -51,19 +52,33 @@ if TYPE_CHECKING:
 
 Choose: TypeAlias = Callable[[Sequence[Any], str], str]
 OURS = {check.id: check for check in CHECKS if check.module in ("response", "response_calls")}
+SERVERS: dict[tuple[Choose, str], LiveServer] = {}
+RUNNING = ExitStack()
 ITEM = "output.0."
 
 
-def tell(rule: str, *twists: Twist, choose: Choose = by_selector, template: str = THINKING, **given: Any) -> Verdict:
+def started(choose: Choose, template: str) -> LiveServer:
+    """A server that is started once: loading a template takes longer than all that is asked of it."""
+    if (choose, template) not in SERVERS:
+        SERVERS[choose, template] = RUNNING.enter_context(LiveServer(choose=choose, template=template))
+    return SERVERS[choose, template]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stopped() -> Iterator[None]:
+    with RUNNING:
+        yield
+    SERVERS.clear()
+
+
+def tell(rule: str, *twists: Twist, choose: Choose = by_selector, template: str = THINKING) -> Verdict:
     """The verdict on a server that is known, so that nobody has to be met first."""
-    knows = choose in (by_selector, unwilling)
-    with (
-        LiveServer(twists=twists, choose=choose, template=template, **given) as server,
-        Web(server.url, name=server.url, stay=True) as web,
-    ):
+    server = started(choose, template)
+    server.twists = twists
+    with Web(server.url, name=server.url, stay=True) as web:
         send = Client(web, address(server.url), 10.0).ask
         endpoint = Endpoint(server.url, "scripted", send, served=Served(model=model_of(template)))
-        if knows:
+        if choose in (by_selector, unwilling):
             endpoint = replace(endpoint, prompts=scripted_prompts(), scripted=Scripted(1, "hermes"))
         return OURS[rule].judge(endpoint)
 
@@ -80,7 +95,7 @@ def test_a_right_server_keeps_the_clause(rule: str) -> None:
 @pytest.mark.parametrize("rule", [*OURS])
 def test_a_server_without_the_route_is_not_judged(rule: str) -> None:
     with pytest.raises(NotOffered):
-        tell(rule, routes_missing={RESPONSES})
+        tell(rule, instead(RESPONSES, lambda _: Answer({"error": {"message": "no route"}}, status=404)))
 
 
 # --------------------------------------------------------------------------------- servers that break one clause
