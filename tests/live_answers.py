@@ -308,6 +308,11 @@ class Messages:
     id: str = field(default_factory=lambda: new_id("msg_"))
 
     @property
+    def _parts(self) -> list[Part]:
+        """Without a call that was cut: its input is no object, and clients would take it for an empty one."""
+        return [part for part in parts(self.generated) if part.kind != "call" or part.whole]
+
+    @property
     def _reason(self) -> Json:
         done = self.generated
         if done.stop is not None:
@@ -331,9 +336,8 @@ class Messages:
         }
 
     def plain(self) -> Json:
-        """The object; a call that was cut is not in it, as its input is no object."""
-        found = [_block(part) for part in parts(self.generated) if part.kind != "call" or part.whole]
-        return self._object(found, self._reason, self.generated.tokens)
+        """The object."""
+        return self._object([_block(part) for part in self._parts], self._reason, self.generated.tokens)
 
     def events(self) -> Iterator[Event]:
         """The events."""
@@ -344,7 +348,7 @@ class Messages:
         started = self._object([], {"stop_reason": None, "stop_sequence": None}, 1)
         yield "message_start", {"message": started}
         yield "ping", {}
-        for index, part in enumerate(parts(self.generated)):
+        for index, part in enumerate(self._parts):
             block = _block(part)
             empty: Json = {"input": {}} if part.kind == "call" else {block["type"]: ""}
             yield "content_block_start", {"index": index, "content_block": {**block, **empty}}
@@ -360,8 +364,7 @@ class Messages:
 
 def _block(part: Part) -> Json:
     if part.kind == "call":
-        given = json.loads(part.text) if part.whole else {}
-        return {"type": "tool_use", "id": new_id("toolu_"), "name": part.name, "input": given}
+        return {"type": "tool_use", "id": new_id("toolu_"), "name": part.name, "input": json.loads(part.text)}
     if part.kind == "reasoning":
         return {"type": "thinking", "thinking": part.text, "signature": "none"}
     return {"type": "text", "text": part.text}
