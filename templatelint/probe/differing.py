@@ -81,4 +81,6 @@ def _quoted(text: str, start: int, at: int) -> str:
 
 
 def _clipped(line: str) -> str:
-    return line if len(line) <= _WIDTH else f"{line[:_WIDTH]}…"
+    """A line as it can be printed: what a terminal would act on, and halves of characters, are escaped."""
+    plain = "".join(each if each.isprintable() else repr(each)[1:-1] for each in line[:_WIDTH])
+    return f"{plain}…" if len(line) > _WIDTH else plain

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -37,6 +38,7 @@ CASES = (
 )
 _SAID = 160  # characters of an error
 _TEXT = "x"  # that a tokenizer puts BOS and EOS around, where it does
+_WRITES_TOKENS = re.compile(r"\b(?:bos|eos|pad|unk)_token\b")
 _DAY = timedelta(days=1)
 _MINUTE = timedelta(seconds=61)
 
@@ -63,11 +65,13 @@ class Battery:
     Attributes:
         compared: ids of the conversations that could be compared.
         by: what was compared: `prompts`, `tokens` or `token counts`.
+        assumed: the template writes tokens of which neither the server nor the linted model tells the text.
     """
 
     compared: tuple[str, ...]
     differing: tuple[Differing, ...]
     by: str
+    assumed: bool = False
 
 
 def battery(endpoint: Endpoint, linted: Model, served: Served) -> Battery:
@@ -99,7 +103,8 @@ def battery(endpoint: Endpoint, linted: Model, served: Served) -> Battery:
             differing.append(replace(found[0], case_id=case_id))
     if differing:  # what decides is what was asked last
         made(endpoint, body(requests[CASES.index(differing[0].case_id)]), served.kind)
-    return Battery(tuple(compared), tuple(differing), by)
+    assumed = model.tokenizer.assumed and any(_WRITES_TOKENS.search(one.source) for one in model.templates)
+    return Battery(tuple(compared), tuple(differing), by, assumed)
 
 
 def _used(endpoint: Endpoint, request: Request) -> Made:

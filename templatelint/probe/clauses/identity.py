@@ -164,7 +164,7 @@ def _noted(served: Served) -> Iterator[str]:
 
 
 def _caps(value: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {quoted(each)}" for name, each in value.items())
+    return ", ".join(f"{quoted(name)[1:-1]} {quoted(each)}" for name, each in value.items())
 
 
 # ------------------------------------------------------------------------------------------- TL906

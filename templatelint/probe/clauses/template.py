@@ -12,7 +12,7 @@ from templatelint.probe import in_force, linted_prompts, serving
 from templatelint.probe.differing import lines_that_differ
 from templatelint.probe.prompts import CITY, TOOLS
 from templatelint.probe.rendering import LLAMA_CPP, TOKENIZING, made, tokens
-from templatelint.probe.telling import counted
+from templatelint.probe.telling import counted, quoted
 from templatelint.probe.verdict import NotOffered, failed, inconclusive, passed, skipped, warned
 from templatelint.sources.endpoint.routes import table
 
@@ -52,7 +52,7 @@ def template_unchanged(endpoint: Endpoint) -> Verdict:
         return failed("; ".join(map(_told, others)), evidence=tuple(_shown(others)), cure=_START)
     unlinted = [each for each in found if each.word == "unlinted"]
     if unlinted:
-        names = ", ".join(f'"{each.name}"' for each in unlinted)
+        names = ", ".join(quoted(each.name) for each in unlinted)
         return warned(
             f"the template {names} serves requests with tools, and is not among the linted ones",
             cure="name the model or its GGUF as --template, which has both",
@@ -136,6 +136,11 @@ def _differing(found: Battery, linted: Model, served: Served) -> Verdict:
     )
     evidence = (f"{first.case_id}, linted (-) and in force (+),", *first.evidence) if first.evidence else ()
     kind = served.kind or LLAMA_CPP
+    if found.assumed:
+        cure = (
+            "name the model's folder, repository or GGUF as --template: a template file has no BOS of its own"
+        )
+        return inconclusive(told, evidence=evidence, cure=cure)
     held = () if served.model is None else in_force.compared(linted, served.model, served.kind)
     if served.model is not None and all(each.word in {"same", "patched"} for each in held):
         why = next(explanations(served.model, engines.ENGINES[kind].modelled), "")
