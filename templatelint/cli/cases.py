@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,13 +17,47 @@ if TYPE_CHECKING:
     from templatelint.model import Case
 
 
-@click.command(cls=Command, examples=("templatelint cases", "templatelint cases chat-basic --output-format json"))
+@click.command(
+    cls=Command,
+    examples=(
+        "templatelint cases",
+        "templatelint cases chat-basic --output-format json",
+        "templatelint cases --scripted-gguf scripted.gguf --template chat_template.jinja",
+    ),
+)
 @click.argument("case", metavar="[ID]", required=False)
+@click.option(
+    "--scripted-gguf",
+    "out",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="Write a small model that says scripted replies and calls, for rehearsals.",
+)
+@click.option("--template", "ref", metavar="REF", help="What carries its template: any reference.")
+@click.option("--dialect", metavar="NAME", help="The dialect of its calls, instead of the template's own.")
+@click.option(
+    "--scripts",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Further scripts: a JSON object of names and texts or calls; @@NAME in a message chooses one.",
+)
 @common(("text", "json", "jsonl"))
-def command(session: Session, case: str | None) -> int:
-    """List the canonical conversations, or show one; ID+VARIANT names a variant of one."""
+def command(session: Session, case: str | None, out: Path | None, ref: str | None, **values: Any) -> int:
+    """List the canonical conversations, or show one; ID+VARIANT names a variant of one.
+
+    With --scripted-gguf, write a GGUF that any llama.cpp serves with the template of REF, and that replies by scripts.
+    """
     from templatelint import cases
 
+    if out is not None:
+        from templatelint.cli import scripting
+
+        if case is not None or ref is None:
+            raise click.UsageError("--scripted-gguf goes with --template REF, and with no ID")
+        scripting.write(session, scripting.Wanted(out, ref, **values))
+        return CLEAN
+    if ref is not None or any(value is not None for value in values.values()):
+        raise click.UsageError("--template, --dialect and --scripts go with --scripted-gguf OUT")
     chosen = list(cases.all_cases().values()) if case is None else [cases.get(case)]
     if session.output_format in {"json", "jsonl"}:
         rows = [_object(case) for case in chosen]

@@ -97,7 +97,7 @@ def let_go(*, certain: bool = False) -> None:
                 os.close(nowhere)
 
 
-def to_file(path: Path, pieces: Iterable[str]) -> None:
+def to_file(path: Path, pieces: Iterable[str | bytes]) -> None:
     """Write a file through a neighbour that takes its place at the end.
 
     Devices and pipes are written to; so is a file of several names (hard links), which else would be two files after.
@@ -111,7 +111,7 @@ def to_file(path: Path, pieces: Iterable[str]) -> None:
             if path.is_dir():
                 raise TemplatelintError(f"{path}: is a folder, not a file")
             with path.open("ab" if opened else "wb") as stream:
-                stream.writelines(encoded(piece) for piece in pieces)
+                stream.writelines(_raw(piece) for piece in pieces)
             return
         _replace(_followed(path), pieces)
     except OSError as error:
@@ -127,20 +127,20 @@ def _followed(path: Path) -> Path:
         raise OSError(ELOOP, os.strerror(ELOOP)) from error
 
 
-def _replace(target: Path, pieces: Iterable[str]) -> None:
+def _replace(target: Path, pieces: Iterable[str | bytes]) -> None:
     from os import getpid
 
     if target.exists() and read_only(target):
         raise OSError(EACCES, "it is read-only")
     if target.exists() and target.stat().st_nlink > 1:
-        whole = [encoded(piece) for piece in pieces]  # what fails in here is not to leave half a file
+        whole = [_raw(piece) for piece in pieces]  # what fails in here is not to leave half a file
         with target.open("wb") as stream:
             stream.writelines(whole)
         return
     neighbour = target.with_name(f".{target.name}.{getpid()}.tmp")
     try:
         with neighbour.open("xb") as stream:
-            stream.writelines(encoded(piece) for piece in pieces)
+            stream.writelines(_raw(piece) for piece in pieces)
         if target.exists():
             neighbour.chmod(target.stat().st_mode & 0o7777)
         neighbour.replace(target)
@@ -154,6 +154,10 @@ def read_only(path: Path) -> bool:
         return not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK)
     except OSError:  # it is gone: to be told when it is written
         return False
+
+
+def _raw(piece: str | bytes) -> bytes:
+    return encoded(piece) if isinstance(piece, str) else piece
 
 
 def encoded(text: str) -> bytes:

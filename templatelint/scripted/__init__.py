@@ -63,7 +63,7 @@ def script(
 
     Args:
         model: whose templates and special tokens it gets.
-        dialect: the name of the dialect of its calls, where that is not to be the template's own.
+        dialect: the name of the dialect of its calls, where that is not to be the template's own; `auto` is that.
         further: script → text, or the calls that it makes; they go before our own of the same names.
 
     Raises:
@@ -75,7 +75,7 @@ def script(
     if not model.templates:
         raise TemplatelintError(f"{model.ref} carries no chat template")
     if dialect is not None:
-        dialect = dialects.get(dialect).name
+        dialect = None if dialect == dialects.AUTO else dialects.get(dialect).name
     calls = {name: tuple(wanted) for name, wanted in further.items() if not isinstance(wanted, str)}
     known = wording.of(model, dialect, calls)
     foreign = _foreign(model, known)
@@ -113,7 +113,7 @@ def _lines(
     elif scripts.TOOL in missing:
         notes.append("the template writes no calls: scripts of calls say a sentence instead")
     elif missing:
-        notes.append(f"the template does not write the calls of {', '.join(missing)}: they say a sentence instead")
+        notes.append(f"there are no texts for the calls of {', '.join(missing)}: they say a sentence instead")
     if known.unread:
         notes.append(f"llama.cpp does not read back what the template writes for {', '.join(known.unread)}")
     lines = []

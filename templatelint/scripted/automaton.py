@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 CONTEXT = 8192  # tokens
 HEAD = 64  # values of a key
 CHOICES = 62  # scripts that there may be, and one state more
-_CODE, _OWN = 112, 16  # signs of a piece; states with a place of their own
+_CODE = 112  # signs of a piece
+_OWN, _SHARED = 16, 5  # states with a place of their own; those that are always there
 _CONSTANT = _CODE + _OWN  # where in the residual they stand
 _KEY, _CHOICE = _CONSTANT + 1, _CONSTANT + 2
 WIDTH = _CHOICE + CHOICES
@@ -166,7 +167,7 @@ class _States:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._base, self._quiet, self._start, self._end, self._opened = map(_own_code, range(5))
+        self._base, self._quiet, self._start, self._end, self._opened = map(_own_code, range(_SHARED))
         self._codes: dict[int, list[float]] = {}  # id of a piece → its state
         self._rows: dict[int, list[tuple[float, list[float]]]] = {}  # id → weights of the states before it
         if not plan.prefix:
@@ -224,35 +225,43 @@ class _States:
     def _chain(self) -> None:
         plan = self._plan
         end = next(number for number, token in enumerate(plan.tokens) if token.ends)
-        others = iter(range(_OWN - 5))
+        self._add(end, _END, self._end)
+        others = iter(range(_SHARED, _OWN))
         for number, line in enumerate(plan.lines):
-            again = line.endless or line.insistent
-            last = _own_code(5 + next(others)) if again else self._end
+            last = self._end
+            if line.endless or line.insistent:
+                last = _own_code(next(others))
+                self._start_again(line, last, end)
             self._follow(line.pieces, last)
             for first in line.pieces[:1]:
-                if again:
-                    self._lead(first, _NEXT if line.endless else _AGAIN, last)
+                self._add(first, _NEVER, self._quiet)
                 if number == plan.default:
                     self._lead(first, _DEFAULT_STARTS, self._base if line.bare else self._start)
-                self._add(first, _NEVER, self._quiet)
-            if line.insistent:
-                self._add(end, _END, last)
-        self._add(end, _END, self._end)
         self._follow(plan.prefix, self._start)
         for first in plan.prefix[:1]:
             self._lead(first, _PREFIX_STARTS, self._base)
             self._add(first, _NEVER, self._quiet)
-        if plan.between and plan.opener:
-            closed = _own_code(5 + next(others))
+        if plan.opener:
+            self._force_call(plan.opener[0], _own_code(next(others)))
+
+    def _start_again(self, line: Line, last: list[float], end: int) -> None:
+        for first in line.pieces[:1]:
+            self._lead(first, _NEXT if line.endless else _AGAIN, last)
+        if line.insistent:
+            self._add(end, _END, last)
+
+    def _force_call(self, opener: int, closed: list[float]) -> None:
+        """The way into a call where the reply may not end, or may begin with nothing else."""
+        plan = self._plan
+        if plan.between:
             self._follow(plan.between, closed)
             self._lead(plan.between[0], _OPENER_STARTS, self._end)
-            self._lead(plan.opener[0], _OPENER_STARTS, closed)
+            self._lead(opener, _OPENER_STARTS, closed)
+        else:
+            self._lead(opener, _OPENER_STARTS, self._end)
+        if plan.opens_replies:
+            self._lead(opener, _OPENER_ALONE, self._base)
         self._follow(plan.opener, self._opened)
-        for first in plan.opener[:1]:
-            if not plan.between:
-                self._lead(first, _OPENER_STARTS, self._end)
-            if plan.opens_replies:
-                self._lead(first, _OPENER_ALONE, self._base)
         self._follow(plan.rest, self._end)
         for first in plan.rest[:1]:
             self._lead(first, _NEXT, self._opened)

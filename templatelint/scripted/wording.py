@@ -17,6 +17,7 @@ from templatelint.scripted import scripts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from templatelint.dialects.reply import ToolCall
     from templatelint.engines.llamacpp.loaded import LoadedTemplate, Opened
@@ -136,7 +137,8 @@ def _of_calls(
     yield "thought_end", asked.thoughts()[1]
     if dialect is not None:
         for name, calls in wanted.items():
-            yield name, dialects.get(dialect).write(calls)
+            with suppress(ValueError):  # it cannot carry them
+                yield name, dialects.get(dialect).write(calls)
         yield "dialect", dialect
     else:
         yield from asked.written(wanted)
@@ -198,15 +200,14 @@ class _Prompted:
 
     def first(self, starts: Sequence[str], content: str, reasoning: str = "") -> str | None:
         """The first of these starts behind which the content stays what it is, best to the last blank."""
-        second: str | None = None
+        found: dict[tuple[bool, bool], str] = {}
         for start in dict.fromkeys(starts):
             parsed = self.parsed(start + content)
-            if parsed is None or parsed.content.strip() != content or parsed.reasoning.strip() != reasoning:
-                continue
-            if parsed.content == content:
-                return start
-            second = start if second is None else second
-        return second
+            if parsed is not None and parsed.content.strip() == content and reasoning in parsed.reasoning:
+                # some generation prompts hold the first words of the thoughts
+                rank = (parsed.reasoning.strip() != reasoning, parsed.content != content)
+                found.setdefault(rank, start)
+        return found[min(found)] if found else None
 
     def parsed(self, reply: str) -> Parsed | None:
         """What llama.cpp makes of a reply; None where it fails."""
@@ -298,7 +299,7 @@ class _Prompted:
         """What has to stand between a sentence and that call."""
         _, turn_end = self.around_answer()
         cue = self.opened.generation_prompt.decode("utf-8", "replace")
-        marks = MARKER.findall(turn_end)[:1]
+        marks: list[str] = MARKER.findall(turn_end)[:1]
         begun, end = self.thoughts()
         forced = ForcedCall.of(text, end)
         # where a call may only follow thoughts, the sentence is one
@@ -368,10 +369,11 @@ def _message(calls: Sequence[ToolCall]) -> dict[str, Any]:
     }
 
 
-def _now() -> Any:
+def _now() -> datetime:
     from templatelint.cases import FIXED_NOW
 
-    return FIXED_NOW
+    now: datetime = FIXED_NOW
+    return now
 
 
 @dataclass(frozen=True, slots=True)
