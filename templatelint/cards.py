@@ -107,29 +107,50 @@ def get(word: str) -> Card:
     Raises:
         TemplatelintError: there is none.
     """
-    cards = {**all_cards(), **clauses()}
-    for card in cards.values():
-        if word.lower() in {card.id.lower(), card.name}:
-            return card
-    raise _unknown(word, cards)
+    for known in (all_cards, clauses):  # the clauses are read where no rule about templates is meant
+        for card in known().values():
+            if word.lower() in {card.id.lower(), card.name}:
+                return card
+    raise _unknown(word, {**all_cards(), **clauses()})
 
 
 def select(word: str) -> tuple[str, ...]:
-    """The ids that an id, a prefix of ids (`TL2`) or a name means.
+    """The ids of rules about templates that an id, a prefix of ids (`TL2`) or a name means.
 
     Raises:
         TemplatelintError: it means none.
     """
-    cards = all_cards()
+    ids = _meant(word, all_cards())
+    if not ids:
+        if _meant(word, clauses()):
+            raise TemplatelintError(
+                f"{word} is what a live endpoint promises, not a rule about templates",
+                help="templatelint probe URL checks it",
+            )
+        raise _unknown(word, all_cards())
+    return ids
+
+
+def select_any(word: str) -> tuple[Card, ...]:
+    """The cards, those of clauses too, that an id, a prefix of ids or a name means.
+
+    Raises:
+        TemplatelintError: it means none.
+    """
+    cards = {**all_cards(), **clauses()}
+    ids = _meant(word, cards)
+    if not ids:
+        raise _unknown(word, cards)
+    return tuple(cards[rule] for rule in ids)
+
+
+def _meant(word: str, cards: Mapping[str, Card]) -> tuple[str, ...]:
     upper = word.upper()
-    ids = tuple(
+    return tuple(
         card.id
         for card in cards.values()
         if card.name == word.lower() or (upper.startswith("TL") and card.id.startswith(upper))
     )
-    if not ids:
-        raise _unknown(word, cards)
-    return ids
 
 
 def _unknown(word: str, cards: Mapping[str, Card]) -> TemplatelintError:

@@ -11,6 +11,8 @@ from templatelint.engines import ENGINES
 from templatelint.traffic import request_from_openai
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from program import InProcess
 
 
@@ -44,14 +46,41 @@ def test_a_page_says_in_words_what_cures_and_what_hides(cli: InProcess, word: st
     assert facts in cli("rule", word).out
 
 
+EVERY = [*cards.all_cards(), *cards.clauses()]
+
+
 def test_the_list_of_rules(cli: InProcess) -> None:
     lines = cli("rule").out.splitlines()
-    assert [line.split()[0] for line in lines] == list(cards.all_cards())
+    assert [line.split()[0] for line in lines] == EVERY
 
 
-@pytest.mark.parametrize(("prefix", "ids"), [("TL40", [f"TL40{n}" for n in range(1, 7)]), ("tl30", None), ("TL", None)])
+def test_a_list_names_the_command_that_tells_of_a_rule_where_lint_does_not(cli: InProcess) -> None:
+    told = {line.split()[0]: line.partition(" · ")[2] for line in cli("rule").out.splitlines()}
+    assert (told["TL201"], told["TL602"], told["TL907"]) == ("tools", "chat · vet", "chat · probe")
+
+
+def test_the_card_of_a_clause(cli: InProcess) -> None:
+    ran = cli("rule", "reply-complete")
+    assert ran.out.startswith("# reply-complete (TL907)\n")
+    assert "\n\nImpact: breaks · need: chat · checked by templatelint probe · since " in ran.out
+    assert cli("rule", "tl907").out == ran.out
+
+
+@pytest.mark.parametrize("word", ["TL9", "TL907", "reply-complete"])
+def test_lint_has_no_use_for_a_clause(folder: Path, cli: InProcess, word: str) -> None:
+    ran = cli("lint", str(folder / "chat_template.jinja"), "--select", word)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.splitlines() == [
+        f"error: {word} is what a live endpoint promises, not a rule about templates",
+        "help: templatelint probe URL checks it",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "ids"), [("TL40", [f"TL40{n}" for n in range(1, 7)]), ("tl30", None), ("tl9", None), ("TL", None)]
+)
 def test_a_prefix_lists_a_family(cli: InProcess, prefix: str, ids: list[str] | None) -> None:
-    wanted = ids or [rule for rule in cards.all_cards() if rule.startswith(prefix.upper())]
+    wanted = ids or [rule for rule in EVERY if rule.startswith(prefix.upper())]
     assert [line.split()[0] for line in cli("rule", prefix).out.splitlines()] == wanted
     rows = json.loads(cli("rule", prefix, "--output-format", "json").out)
     assert [row["id"] for row in rows] == wanted
@@ -59,12 +88,12 @@ def test_a_prefix_lists_a_family(cli: InProcess, prefix: str, ids: list[str] | N
 
 def test_all_cards(cli: InProcess) -> None:
     ran = cli("rule", "--all")
-    assert re.findall(r"^# \S+ \((TL\d+)\)$", ran.out, re.MULTILINE) == list(cards.all_cards())
+    assert re.findall(r"^# \S+ \((TL\d+)\)$", ran.out, re.MULTILINE) == EVERY
 
 
 def test_all_cards_as_json_are_a_bare_list(cli: InProcess) -> None:
     rows = json.loads(cli("rule", "--all", "--output-format", "json").out)
-    assert [row["id"] for row in rows] == list(cards.all_cards())
+    assert [row["id"] for row in rows] == EVERY
     for row in rows:
         assert row.keys() >= {"id", "name", "title", "impact", "need", "fix", "since"}
     lines = cli("rule", "--all", "--output-format", "jsonl").out.splitlines()

@@ -17,17 +17,23 @@ if TYPE_CHECKING:
     from templatelint.model import Card
 
 
-@click.command(cls=Command, examples=("templatelint rule TL201", "templatelint rule --all --output-format json"))
+@click.command(
+    cls=Command,
+    examples=("templatelint rule TL201", "templatelint rule TL9", "templatelint rule --all --output-format json"),
+)
 @click.argument("rule", required=False)
 @click.option("--all", "every", is_flag=True, help="Every card.")
 @common(("text", "json", "jsonl"))
 def command(session: Session, rule: str | None, every: bool) -> int:
-    """Explain a rule, given by its id or its name; list those of a prefix (TL2), or without one all."""
+    """Explain a rule, given by its id or its name; list those of a prefix (TL2), or without one all.
+
+    TL9 is what probe checks: the clauses that a live endpoint keeps or breaks.
+    """
     from templatelint import cards
 
     if rule is not None and every:
         raise TemplatelintError("a rule and --all exclude each other")
-    chosen = list(cards.all_cards().values()) if rule is None else _chosen(rule)
+    chosen = [*cards.select_any(rule or "TL")]
     single = len(chosen) == 1 and rule is not None and rule.lower() in {chosen[0].id.lower(), chosen[0].name}
     if session.output_format == "jsonl":
         session.write(output.as_json([_object(card) for card in chosen], "rules", lines=True))
@@ -38,18 +44,6 @@ def command(session: Session, rule: str | None, every: bool) -> int:
     else:
         session.write(_pages(session, chosen))
     return CLEAN
-
-
-def _chosen(rule: str) -> list[Card]:
-    """The card of an id or a name; those of a family, of which the beginning of the ids is given."""
-    from templatelint import cards
-
-    if rule.upper().startswith("TL"):
-        try:
-            return [cards.all_cards()[one] for one in cards.select(rule)]
-        except TemplatelintError:
-            pass  # what is near to it is told below
-    return [cards.get(rule)]
 
 
 def _json(chosen: Sequence[Card], *, single: bool) -> Iterator[str]:
@@ -69,6 +63,7 @@ def _object(card: Card) -> dict[str, Any]:
         "need": card.need,
         "fix": card.fix,
         "since": card.since,
+        "command": card.command,
         "subsumed_by": list(card.subsumed_by),
         "prose": card.prose,
     }
@@ -77,7 +72,8 @@ def _object(card: Card) -> dict[str, Any]:
 def _index(session: Session, chosen: Sequence[Card]) -> Iterator[str]:
     pad = max((len(card.name) for card in chosen), default=0)
     for card in chosen:
-        yield f"{session.paint(card.id, 'bold')}  {card.name:<{pad}}  {card.impact} · {card.need}\n"
+        told_by = "" if card.command == "lint" else f" · {card.command}"
+        yield f"{session.paint(card.id, 'bold')}  {card.name:<{pad}}  {card.impact} · {card.need}{told_by}\n"
 
 
 def _pages(session: Session, chosen: Sequence[Card]) -> Iterator[str]:

@@ -27,7 +27,8 @@ class Block(NamedTuple):
 
 def facts(card: Card) -> str:
     """What a rule weighs, whether it has a fix, and beside what it is silent."""
-    told = [f"Impact: {card.impact} · need: {card.need}", _FIXES[card.fix], f"since {card.since}"]
+    cured = "checked by templatelint probe" if card.command == "probe" else _FIXES[card.fix]
+    told = [f"Impact: {card.impact} · need: {card.need}", cured, f"since {card.since}"]
     if card.subsumed_by:
         told.append(f"hidden where it follows from what {' or '.join(card.subsumed_by)} tells")
     return " · ".join(told)
