@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from templatelint.probe.endpoint import Endpoint
     from templatelint.probe.leaks import Leak
 
+TOOLLESS = "serve a template that lists the tools: templatelint vet names what is wrong with this one"
 _LLAMA_CPP = "llama.cpp"
 _WITNESS = "transformers"
 _APPLY = "/apply-template"
@@ -52,7 +53,7 @@ def cause(endpoint: Endpoint, leak: Leak, body: Mapping[str, Any]) -> Cause:
     if tools_shown(endpoint, body) is False:
         return Cause(
             f"{whose} never shows the tools to the model",
-            "serve a template that lists the tools: templatelint vet names what is wrong with this one",
+            TOOLLESS,
         )
     if model is None:
         return Cause(

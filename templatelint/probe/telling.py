@@ -35,7 +35,13 @@ def quoted(value: Any, room: int = _ROOM) -> str:
 def http(exchange: Exchange) -> str:
     """The status of an answer, and what its error says."""
     said = error_message(exchange)
-    return f"HTTP {exchange.status}: {clip(repr(said)[1:-1], _SAID)}" if said else f"HTTP {exchange.status}"
+    return (
+        f"HTTP {exchange.status}: {clip(_printable(said[: 4 * _SAID]), _SAID)}" if said else f"HTTP {exchange.status}"
+    )
+
+
+def _printable(text: str) -> str:
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def error_message(exchange: Exchange) -> str:

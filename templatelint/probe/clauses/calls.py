@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from templatelint.probe import chat_stream, leaks
 from templatelint.probe.chat_reply import ChatReply
-from templatelint.probe.leak_causes import cause, syntax_of
+from templatelint.probe.leak_causes import TOOLLESS, cause, syntax_of, tools_shown
 from templatelint.probe.prompts import CITY, OTHER_CITY, TOOLS
 from templatelint.probe.telling import counted, http, quoted
 from templatelint.probe.verdict import failed, inconclusive, passed, warned
@@ -85,6 +85,8 @@ def _uncalled(endpoint: Endpoint, reply: ChatReply) -> Verdict:
         return failed("finish_reason 'tool_calls' without any call")
     if leaks.found(reply.content) is not None:
         return inconclusive("no call arrives, what looks like one stands in content: TL910 tells of it")
+    if tools_shown(endpoint, endpoint.chat_body(endpoint.prompts.tool, tools=TOOLS)) is False:
+        return failed("the tools are taken, and the template in force never shows them to the model", cure=TOOLLESS)
     if reply.finish == "length":
         return inconclusive(f"no call comes within {endpoint.tokens} tokens", cure=_ROOM)
     return inconclusive(f"the model calls nothing, and says {quoted(reply.content)}", cure=_COAX)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from templatelint.probe import leaks
 from templatelint.probe.chat_reply import ChatReply
+from templatelint.probe.leak_causes import TOOLLESS, tools_shown
 from templatelint.probe.prompts import TOOLS
 from templatelint.probe.telling import counted, quoted
 from templatelint.probe.verdict import failed, inconclusive, passed, warned
@@ -92,7 +93,10 @@ def _no_call(endpoint: Endpoint, reply: ChatReply, choice: str) -> Verdict:
         return failed(f"{choice}: no call arrives, and content holds {leak.form}: {leak.shown}")
     if reply.finish == "length" and not reply.content:
         return inconclusive(f"neither a call nor text comes within {endpoint.tokens} tokens", cure=_ROOM)
-    return failed(f"{choice} is not heeded: no call, {reply.told_finish}, content {quoted(reply.content)}")
+    fact = f"{choice} is not heeded: no call, {reply.told_finish}, content {quoted(reply.content)}"
+    if tools_shown(endpoint, endpoint.chat_body(endpoint.prompts.tool, tools=TOOLS)) is False:
+        return failed(f"{fact}; the template in force never shows the tools to the model", cure=TOOLLESS)
+    return failed(fact)
 
 
 def _named(reply: ChatReply) -> str:

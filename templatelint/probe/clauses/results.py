@@ -35,8 +35,8 @@ def result_answered(endpoint: Endpoint) -> Verdict:
         return inconclusive(
             "the model calls nothing", cure='a "tool" text in --prompts FILE that makes it call get_weather'
         )
-    if first.malformed:
-        return inconclusive(f"the call cannot be sent back: {first.malformed}")
+    if first.malformed or first.finish == "length":
+        return inconclusive(f"the call cannot be sent back: {first.malformed or 'it is cut'}")
     messages = [
         {"role": "user", "content": endpoint.prompts.tool},
         _as_received(first),
