@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from templatelint.probe import chat_chunks, chat_stream, context
+from templatelint.probe import chat_chunks, chat_clients, chat_stream, context
 from templatelint.probe.chat_reply import ChatReply
 from templatelint.probe.exchange import parsed
 from templatelint.probe.prompts import TOOLS
@@ -39,6 +39,8 @@ def stream_framed(endpoint: Endpoint) -> Verdict:
     faults = list(chat_chunks.faults(exchange))
     if faults:
         return failed(faults[0], evidence=tuple(faults[1 : 1 + _LISTED]))
+    if fault := chat_clients.fault(exchange, chat_stream.read(exchange)):
+        return failed(fault)
     odd = list(chat_chunks.oddities(exchange))
     if odd:
         return warned(odd[0], evidence=tuple(odd[1:]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from templatelint.probe import call_deltas, chat_stream, leaks
+from templatelint.probe import call_deltas, chat_clients, chat_stream, leaks
 from templatelint.probe.chat_reply import Call as Entry
 from templatelint.probe.chat_reply import ChatReply
 from templatelint.probe.leak_causes import cause
@@ -44,6 +44,8 @@ def call_streamed(endpoint: Endpoint) -> Verdict:
     )
     if verdict is not None:
         return verdict
+    if fault := chat_clients.fault(exchange, reply):
+        return failed(fault)
     odd = list(call_deltas.oddities(reply))
     if odd:
         return warned(odd[0], evidence=tuple(odd[1:]))
