@@ -8,7 +8,7 @@ from templatelint.probe import leaks
 from templatelint.probe.chat_reply import ChatReply
 from templatelint.probe.leak_causes import TOOLLESS, tools_shown
 from templatelint.probe.prompts import TOOLS
-from templatelint.probe.telling import counted, quoted
+from templatelint.probe.telling import counted, http, quoted
 from templatelint.probe.verdict import failed, inconclusive, passed, warned
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def required_against_prose(endpoint: Endpoint) -> Verdict:
     """TL914."""
     limit = min(endpoint.tokens, _PROSE)
     reply = ChatReply(endpoint.chat(endpoint.prompts.prose, tools=TOOLS, tool_choice="required", max_tokens=limit))
-    if (settled := reply.unusable_unless_refused("what the model does not heed")) is not None:
+    if (settled := _settled(endpoint, reply, "what the model does not heed")) is not None:
         return settled
     if not reply.calls:
         return failed(
@@ -76,7 +76,7 @@ def choice_named(endpoint: Endpoint) -> Verdict:
     """TL915."""
     choice = {"type": "function", "function": {"name": _NAMED}}
     reply = ChatReply(endpoint.chat(endpoint.prompts.tool, tools=TOOLS, tool_choice=choice))
-    if (settled := reply.unusable_unless_refused("a named tool")) is not None:
+    if (settled := _settled(endpoint, reply, "a named tool")) is not None:
         return settled
     if not reply.calls:
         return _no_call(endpoint, reply, f"tool_choice {_NAMED}")
@@ -85,6 +85,15 @@ def choice_named(endpoint: Endpoint) -> Verdict:
     if any(call.name != _NAMED for call in reply.calls):
         return failed(f"tool_choice names {_NAMED}, {_named(reply)} arrives")
     return passed(f"{_named(reply)}, {reply.told_finish}")
+
+
+def _settled(endpoint: Endpoint, reply: ChatReply, what: str) -> Verdict | None:
+    """What there is to conclude before any call is looked at: a refusal keeps the clause where tools are taken at all."""
+    if reply.exchange.refused:
+        auto = endpoint.chat(endpoint.prompts.tool, tools=TOOLS)
+        if not auto.ok:
+            return inconclusive(f"tools are refused whatever tool_choice says: {http(auto)}")
+    return reply.unusable_unless_refused(what)
 
 
 def _no_call(endpoint: Endpoint, reply: ChatReply, choice: str) -> Verdict:
