@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     examples=(
         "templatelint cases",
         "templatelint cases chat-basic --output-format json",
-        "templatelint cases --scripted-gguf scripted.gguf --template chat_template.jinja",
+        "templatelint cases --scripted-gguf out.gguf --template chat_template.jinja",
     ),
 )
 @click.argument("case", metavar="[ID]", required=False)
