@@ -250,11 +250,9 @@ def _result(endpoint: Endpoint, call: Mapping[str, Any]) -> dict[str, Any]:
 
 _CALL: Mapping[str, Any] = {
     "type": "function_call",
-    "id": "fc_1",
     "call_id": "call_1",
     "name": _WEATHER,
     "arguments": f'{{"city": "{CITY}"}}',
-    "status": "completed",
 }
 
 
@@ -279,10 +277,12 @@ def _stray(endpoint: Endpoint) -> Mapping[str, Sequence[Mapping[str, Any]]]:
 
 def stray_output_refused(endpoint: Endpoint) -> Verdict:
     """TL943."""
-    plain = endpoint.respond(endpoint.prompts.plain)
-    trouble = unanswered(plain, "a plain input")
+    right = [user(endpoint.prompts.tool), _CALL, output(_CALL, endpoint.prompts.result)]
+    exchange = endpoint.respond(right, tools=_TOOLS, max_output_tokens=LEAST)
+    trouble = unanswered(exchange, "a call with its output")
     if trouble is not None:
-        return trouble
+        # then a refusal shows nothing
+        return trouble if trouble.word == "inconclusive" else inconclusive(trouble.message)
     accepted, crashed, bare = [], [], []
     cases = _stray(endpoint)
     for name, items in cases.items():
