@@ -115,6 +115,8 @@ def _name(tool: Any) -> Any:
 def _named_events(events: Sequence[Event], room: int) -> str:
     """The names of events, how often where one follows itself; the last one's data where they have none."""
     runs = [(name, sum(1 for _ in run)) for name, run in groupby(events, lambda event: event.name)]
+    if not events:
+        return ""
     if [name for name, _ in runs] == [""]:
         told = [event.data if event.value is None else event.value for event in events[-2:]]
         return "… " + " ".join(_told(value, room, _TIMES, _TEXT) for value in told)

@@ -38,7 +38,7 @@ def answer(run: Run) -> str:
         verb = "breaks" if len(faulty) == 1 else "break"
         return f"{run.url}: {len(faulty)} of {models} models {verb} clauses of the contract"
     unjudged = [one for one in run.probed if one.broken_off or one.summary["inconclusive"]]
-    rest = f", {len(unjudged)} of them could not be judged in full" if unjudged else ""
+    rest = f", {len(unjudged)} could not be judged in full" if unjudged else ""
     return f"{run.url}: none of {models} models breaks a clause{rest}"
 
 
@@ -48,7 +48,8 @@ def of_one(probed: Probed) -> str:
     judged = sum(count[word] for word in WORDS if word != "skip")
     what = f" ({_what(probed)})" if _what(probed) else ""
     if not judged:
-        skipped = f"all {count['skip']} checks were skipped" if count["skip"] else "no check was made"
+        made = {0: "no check was made", 1: "the one check was skipped"}
+        skipped = made.get(count["skip"], f"all {count['skip']} checks were skipped")
         said = f": nothing was judged{what}: {skipped}"
     elif count["fail"]:
         verb = "clause is" if judged == 1 else "clauses are" if count["fail"] != 1 else "clauses is"
