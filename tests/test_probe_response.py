@@ -285,7 +285,7 @@ OTHER: Sequence[tuple[str, str, Twist | None, Mapping[str, Any], str]] = (
     ("TL942", "inconclusive", None, {"choose": last_message}, "calls 'get_weather' again"),
     ("TL936", "inconclusive", edit(RESPONSES, status(503)), {}, "turns the request away: HTTP 503"),
     ("TL943", "inconclusive", edit(RESPONSES, status(429), when=odd_output), {}, "turns the request away: HTTP 429"),
-    ("TL943", "inconclusive", edit(RESPONSES, status(400), when=history), {}, "a call with its output is answered HTTP 400"),
+    ("TL943", "inconclusive", edit(RESPONSES, status(400), when=history), {}, "a call with its output is answered"),
     ("TL946", "inconclusive", edit(RESPONSES, status(429), when=has("previous_response_id")), {}, "HTTP 429"),
     ("TL941", "inconclusive", edit(RESPONSES, status(429), when=history), {}, "HTTP 429"),
     ("TL945", "inconclusive", edit(RESPONSES, status(429), when=holds('"required"')), {}, "HTTP 429"),
