@@ -35,8 +35,10 @@ def difference(here: str, there: str) -> Difference | None:
         return None
     at = _shared(here, there)
     line = len(_LINE_END.findall(here, 0, at)) + 1
-    start = max(0, at - _BEFORE, _line_start(here, at))
-    return Difference(line, _quoted(here, start, at), _quoted(there, start, at))
+    own = _line_start(here, at)
+    start = max(own, at - _BEFORE)
+    more = "…" if start > own else ""
+    return Difference(line, *(_quoted(text, start, at, more) for text in (here, there)))
 
 
 def lines_that_differ(here: str, there: str) -> tuple[int, tuple[str, ...]]:
@@ -73,11 +75,11 @@ def _line_start(text: str, at: int) -> int:
     return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
 
 
-def _quoted(text: str, start: int, at: int) -> str:
+def _quoted(text: str, start: int, at: int, before: str) -> str:
     part = text[start : at + _BEHIND]
     if not part:
         return "the end"
-    return f"{'…' if start else ''}{part!r}{'…' if at + _BEHIND < len(text) else ''}"
+    return f"{before}{part!r}{'…' if at + _BEHIND < len(text) else ''}"
 
 
 def _clipped(line: str) -> str:
