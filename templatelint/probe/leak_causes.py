@@ -68,7 +68,8 @@ def cause(endpoint: Endpoint, leak: Leak, body: Mapping[str, Any]) -> Cause:
 
 def _compared(endpoint: Endpoint, leak: Leak, syntax: CallSyntax, whose: str) -> Cause:
     taught = syntax.dialect or ""
-    if leak.marked and leak.dialect != taught:
+    writes = endpoint.scripted.dialect if endpoint.scripted is not None else taught
+    if leak.dialect != taught and (leak.marked or writes != taught):
         return Cause(
             f"the model wrote {leak.form} where {whose} teaches {taught}",
             f"serve the template that the model was trained with, or a model that writes {taught}",

@@ -88,7 +88,7 @@ def choice_named(endpoint: Endpoint) -> Verdict:
 
 
 def _settled(endpoint: Endpoint, reply: ChatReply, what: str) -> Verdict | None:
-    """What there is to conclude before any call is looked at: a refusal keeps the clause where tools are taken at all."""
+    """What there is to conclude before any call is looked at: a refusal counts where tools are taken at all."""
     if reply.exchange.refused:
         auto = endpoint.chat(endpoint.prompts.tool, tools=TOOLS)
         if not auto.ok:
