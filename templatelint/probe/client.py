@@ -59,11 +59,16 @@ class Client:
             return received.exchange(cut=True, error="" if received.status else trouble.message)
         except Refused as trouble:
             late = time.monotonic() - start >= wait
-            if late and asked.leave_at is not None:
-                return received.exchange(left=True)
-            error = f"nothing more within {self.seconds:g} s" if late else trouble.message
-            return received.exchange(error=error)
+            return self._late(received, asked) if late else received.exchange(error=trouble.message)
+        # the end of a body that ends with its connection cannot be told from ours, when time is up
+        if not received.left and not received.error and time.monotonic() - start >= wait:
+            return self._late(received, asked)
         return received.exchange(left=received.left, error=received.error)
+
+    def _late(self, received: _Received, asked: Asked) -> Exchange:
+        if asked.leave_at is not None:
+            return received.exchange(left=True)
+        return received.exchange(error=f"nothing more within {self.seconds:g} s")
 
 
 class _Received:
