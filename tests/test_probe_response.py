@@ -167,7 +167,7 @@ def refuse(path: str, what: str) -> Twist:
 
 
 BROKEN: Sequence[tuple[str, Twist, str]] = (
-    ("TL936", edit(RESPONSES, drop("top_p")), "1 of 14 required members are missing: top_p"),
+    ("TL936", edit(RESPONSES, drop("top_p")), "1 of 14 required members is missing: top_p"),
     ("TL936", edit(RESPONSES, drop("id"), drop("tools")), "2 of 14 required members are missing: id, tools"),
     ("TL936", edit(RESPONSES, put("object", "chat.completion")), "object is 'chat.completion'"),
     ("TL936", edit(RESPONSES, put("created_at", "today")), "created_at is 'today'"),
@@ -213,6 +213,8 @@ BROKEN: Sequence[tuple[str, Twist, str]] = (
     ("TL941", edit(RESPONSES, cut_after(9), when=history), "the connection ends where the cut call"),
     ("TL942", edit(RESPONSES, status(400), when=history), "the result of a call with the output as it came"),
     ("TL942", edit(RESPONSES, status(500), when=history), "is answered HTTP 500"),
+    ("TL942", edit(RESPONSES, drop("output.0.call_id")), "call_id of a call is missing"),
+    ("TL942", edit(RESPONSES, put("output.0.arguments", {"city": "Paris"})), "arguments of a call is an object"),
     ("TL942", Twist(RESPONSES, history, before=forget_results), "calls 'get_weather' again"),
     (
         "TL942",
@@ -292,7 +294,13 @@ OTHER: Sequence[tuple[str, str, Twist | None, Mapping[str, Any], str]] = (
     ("TL945", "inconclusive", refuse(RESPONSES, '"tools": [{'), {}, "a prompt with tools is refused: HTTP 400"),
     ("TL936", "inconclusive", edit(RESPONSES, put("output", [])), {}, "the output has no message, but nothing"),
     ("TL938", "inconclusive", refuse(RESPONSES, '"tools": [{'), {}, "a prompt for two calls is refused: HTTP 400"),
-    ("TL944", "inconclusive", edit(RESPONSES, put("status", "incomplete")), {}, "the answer is cut"),
+    ("TL944", "inconclusive", edit(RESPONSES, put("status", "incomplete")), {}, "512 tokens are not enough"),
+    ("TL942", "inconclusive", edit(RESPONSES, put("output.0.arguments", '{"city')), {}, "the call is no whole one: '{"),
+    ("TL942", "inconclusive", edit(RESPONSES, put("usage.output_tokens", 512)), {}, "the call is no whole one"),
+    ("TL945", "inconclusive", edit(RESPONSES, put("output", []), put("usage.output_tokens", 600), when=holds(
+        '"required"')), {}, "tool_choice required brings no call within 512 tokens"),
+    ("TL940", "inconclusive", edit(RESPONSES, put("usage.output_tokens", 512)), {}, "not enough for a call"),
+    ("TL948", "inconclusive", edit(RESPONSES, drop("output.1")), {}, "nothing follows the thoughts within 512 tokens"),
     ("TL936", "warn", edit(RESPONSES, put("service_tier", "galactic")), {}, "types refuse service_tier"),
     ("TL937", "warn", edit(RESPONSES, put("usage.output_tokens_details.reasoning_tokens", 99)), {}, "99 reason"),
     ("TL940", "warn", edit(RESPONSES, spoken_call, put("status", "incomplete"),

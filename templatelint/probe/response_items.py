@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from templatelint.probe.verdict import Verdict
 
 LEAST = 16  # tokens: OpenAI's API takes no lower `max_output_tokens`
+MORE = "--max-tokens, with more of them"
 _MANY = 64  # items that go back
 _REASON = "max_output_tokens"
 
@@ -90,6 +91,10 @@ class Reply:
     def cut(self) -> bool:
         """Whether the answer is told to be cut by the limit of its tokens."""
         return self.status == "incomplete" and self.reason == _REASON
+
+    def ran_out(self, tokens: int) -> bool:
+        """Whether the answer may be cut by a limit of so many tokens, told or not."""
+        return self.status == "incomplete" or (self.written is not None and self.written >= tokens)
 
     @property
     def shape(self) -> str:

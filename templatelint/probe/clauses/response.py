@@ -13,6 +13,7 @@ from templatelint.probe.exchange import Asked, parsed
 from templatelint.probe.response_faults import REQUIRED, fault_of, faults_of, shown
 from templatelint.probe.response_items import (
     LEAST,
+    MORE,
     Reply,
     ask,
     limit_told,
@@ -53,7 +54,8 @@ def response_complete(endpoint: Endpoint) -> Verdict:
     refused = refused_by_types(response)
     evidence = tuple(f"openai SDK: {member}: {why}" for member, why, _ in refused)
     if missing:
-        lacks = f"{len(missing)} of {len(REQUIRED)} required members are missing: {', '.join(missing)}"
+        verb = "is" if len(missing) == 1 else "are"
+        lacks = f"{len(missing)} of {len(REQUIRED)} required members {verb} missing: {', '.join(missing)}"
         return failed("; ".join([lacks, *wrong[:2]]), evidence=(*wrong, *evidence))
     if wrong:
         return failed("; ".join(wrong[:3]), evidence=(*wrong, *evidence))
@@ -192,8 +194,8 @@ def text_format_enforced(endpoint: Endpoint) -> Verdict:
     if trouble is not None:
         return trouble
     reply = Reply(exchange)
-    if reply.status == "incomplete":
-        return inconclusive(f"the answer is cut after {reply.written} tokens", cure="--max-tokens, with more of them")
+    if reply.ran_out(endpoint.tokens):
+        return inconclusive(f"{endpoint.tokens} tokens are not enough for the answer", cure=MORE)
     if not reply.text and reply.messages == reply.items:
         return failed("text.format json_schema brings no text")
     if not reply.text:
@@ -348,9 +350,24 @@ def response_reasoning(endpoint: Endpoint) -> Verdict:
     wrong = next(filter(None, map(fault_of, reply.thoughts)), "")
     if wrong:
         return failed(f"the reasoning item: {wrong}")
+    trouble = _taken_back(endpoint, reply)
+    return (
+        trouble
+        if trouble is not None and trouble.word == "fail"
+        else _worse(trouble, _limited_thought(endpoint, reply))
+    )
+
+
+def _taken_back(endpoint: Endpoint, reply: Reply) -> Verdict | None:
+    if not reply.text or reply.ran_out(endpoint.tokens):
+        # OpenAI's API takes no thoughts back that nothing follows
+        return inconclusive(f"nothing follows the thoughts within {endpoint.tokens} tokens", cure=MORE)
     again = ask(endpoint, [user(endpoint.prompts.think), *returned(reply), user(endpoint.prompts.plain)])
-    trouble = unanswered(again, "a history with the reasoning item as it came")
-    return trouble or _limited_thought(endpoint, reply)
+    return unanswered(again, "a history with the reasoning item as it came")
+
+
+def _worse(before: Verdict | None, verdict: Verdict) -> Verdict:
+    return before if before is not None and verdict.word == "pass" else verdict
 
 
 def _without_thoughts(endpoint: Endpoint, reply: Reply) -> Verdict:

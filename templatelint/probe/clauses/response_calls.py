@@ -10,6 +10,7 @@ from templatelint.probe.prompts import CITY, OTHER_CITY, TOOLS, WEATHER, WRITE
 from templatelint.probe.response_faults import fault_of, shown
 from templatelint.probe.response_items import (
     LEAST,
+    MORE,
     Reply,
     arguments_of,
     ask,
@@ -87,10 +88,8 @@ def _cut_call(endpoint: Endpoint) -> _Cut | Verdict:
         return inconclusive(
             f"the answer to a prompt for a call of {_WRITE} is {reply.shape}", cure=_COAX.format("write")
         )
-    if reply.status == "incomplete":
-        return inconclusive(
-            f"{quoted(reply.written)} tokens are not enough for a call", cure="--max-tokens, with more of them"
-        )
+    if reply.ran_out(endpoint.tokens):
+        return inconclusive(f"{endpoint.tokens} tokens are not enough for a call", cure=MORE)
     if arguments_of(reply.calls[0]) is None:
         return inconclusive(
             f"arguments are no JSON object where nothing is cut: {quoted(reply.calls[0].get('arguments'))}"
@@ -211,16 +210,27 @@ def response_round_trip(endpoint: Endpoint) -> Verdict:
         return inconclusive(
             f"the answer to a prompt for a call of {_WEATHER} is {reply.shape}", cure=_COAX.format("tool")
         )
-    trouble = _answered(endpoint, endpoint.prompts.tool, reply, "a call")
+    trouble = _unanswerable(endpoint, reply) or _answered(endpoint, endpoint.prompts.tool, reply, "a call")
     if trouble is not None:
         return trouble
     told = "the result of a call is answered"
     exchange = endpoint.respond(endpoint.prompts.parallel, tools=_TOOLS, parallel_tool_calls=True)
     two = Reply(exchange)
-    if not exchange.ok or len(two.calls) < 2:  # noqa: PLR2004 (a model need not write two: a clause of its own is about that)
+    if not exchange.ok or len(two.calls) < 2 or _unanswerable(endpoint, two):  # noqa: PLR2004 (a model need not write two: a clause of its own is about that)
         return passed(told)
     trouble = _answered(endpoint, endpoint.prompts.parallel, two, "two calls, the last first,")
     return trouble or passed(f"{told}, and so are those of two calls, the last one first")
+
+
+def _unanswerable(endpoint: Endpoint, reply: Reply) -> Verdict | None:
+    """Why calls cannot be sent back with their results; None where they can."""
+    for call in reply.calls:
+        for member in ("call_id", "name", "arguments"):
+            if not isinstance(call.get(member), str):
+                return failed(f"{member} of a call is {shown(call, member)}")
+        if reply.ran_out(endpoint.tokens) or arguments_of(call) is None:
+            return inconclusive(f"the call is no whole one: {quoted(call['arguments'])}", cure=MORE)
+    return None
 
 
 def _answered(endpoint: Endpoint, words: str, reply: Reply, what: str) -> Verdict | None:
@@ -334,26 +344,24 @@ def _chosen(exchange: Exchange, choice: str) -> Verdict | None:
 def _required(endpoint: Endpoint) -> Verdict:
     exchange = endpoint.respond(endpoint.prompts.plain, tools=_TOOLS, tool_choice="required")
     choice = "tool_choice required"
-    return _chosen(exchange, choice) or _must_call(Reply(exchange), choice, (_WEATHER, _WRITE))
+    return _chosen(exchange, choice) or _must_call(Reply(exchange), choice, endpoint.tokens, (_WEATHER, _WRITE))
 
 
 def _named(endpoint: Endpoint) -> Verdict:
     named = {"type": "function", "name": _WRITE}
     exchange = endpoint.respond(endpoint.prompts.tool, tools=_TOOLS, tool_choice=named)
     choice = f"tool_choice of the function {_WRITE}"
-    return _chosen(exchange, choice) or _must_call(Reply(exchange), choice, (_WRITE,))
+    return _chosen(exchange, choice) or _must_call(Reply(exchange), choice, endpoint.tokens, (_WRITE,))
 
 
-def _must_call(reply: Reply, choice: str, allowed: Sequence[str]) -> Verdict:
+def _must_call(reply: Reply, choice: str, tokens: int, allowed: Sequence[str]) -> Verdict:
     others = [call for call in reply.calls if call.get("name") not in allowed]
     if others:
         return failed(f"{choice} brings a call of {quoted(others[0].get('name'))}")
     if reply.calls:
         return passed(f"{choice} brings {counted(len(reply.calls), 'call')} of {quoted(reply.calls[0]['name'])}")
-    if reply.status == "incomplete":
-        return inconclusive(
-            f"{choice} brings no call within {quoted(reply.written)} tokens", cure="--max-tokens, with more of them"
-        )
+    if reply.ran_out(tokens):
+        return inconclusive(f"{choice} brings no call within {tokens} tokens", cure=MORE)
     return failed(f"{choice} brings {reply.shape}, and no call")
 
 
