@@ -139,6 +139,10 @@ def test_the_key_goes_where_the_questions_go() -> None:
         (answering("404 Not Found", b"nothing here"), "GET /v1/models answers HTTP 404 without JSON"),
         (answering("200 OK", b"[]", "Content-Type: application/json"), "GET /v1/models answers HTTP 200 without JSON"),
         (answering("500 Oops", b'{"error": "\x1b[31mno"}'), "GET /v1/models answers HTTP 500"),
+        (
+            answering("503 Later", b'{"error": {"message": "Loading"}}'),
+            "is not ready: /v1/models answers HTTP 503: L",
+        ),
         (answering("200 OK", b'{"object": "list"}'), "lists no models: GET /v1/models answers HTTP 200"),
         (redirecting("http://127.0.0.2:9/v1/models"), "redirects to http://127.0.0.2:9/v1/models"),
         (redirecting("/elsewhere"), "redirects more than 5 times"),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from templatelint.probe.exchange import Exchange
     from templatelint.sources.reach import Reach
 
-_NO_LOGIN = (401, 403)
+_NO_LOGIN, _NOT_READY = (401, 403), 503
 _MANY = 8  # models that a message lists
 _INTRODUCED = re.compile(r"templatelint-scripted (\d{1,4}) ([\w.+-]{1,60})")
 _SHORT = 32  # tokens
@@ -100,6 +100,11 @@ def _first(endpoint: Endpoint, asked: Asked) -> Exchange:
         raise TemplatelintError(
             f"{endpoint.url} asks for a key: {asked.path} answers HTTP {exchange.status}{complaint(exchange)}",
             help="put it into TEMPLATELINT_API_KEY, or into a file named with --api-key-file",
+        )
+    if exchange.status == _NOT_READY:
+        raise TemplatelintError(
+            f"{endpoint.url} is not ready: {asked.path} answers HTTP {exchange.status}{complaint(exchange)}",
+            help="try again when its model is loaded",
         )
     return exchange
 

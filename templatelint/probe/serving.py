@@ -29,6 +29,11 @@ _OWNERS = {"llamacpp": "llama.cpp", "vllm": "vllm", "sglang": "sglang"}
 _LM_STUDIO = "/api/v0/models"
 
 
+def known(endpoint: Endpoint) -> Served:
+    """What the first meeting has found out; without one, what the server tells now."""
+    return endpoint.served if endpoint.served != Served() else told(endpoint)
+
+
 def told(endpoint: Endpoint, reach: Reach | None = None) -> Served:
     """What the server tells; what was asked before is not asked again.
 

@@ -34,7 +34,7 @@ _OFF = "start llama-server without --tools: whoever reaches its port can run the
 
 def models_listed(endpoint: Endpoint) -> Verdict:
     """TL901."""
-    kind = serving.told(endpoint).kind
+    kind = serving.known(endpoint).kind
     if ill := _ill(endpoint, kind):
         return ill
     listed = endpoint.get(MODELS)
@@ -175,7 +175,7 @@ _OWN_PROMPT = "templatelint was here: 1"
 
 def request_template_heeded(endpoint: Endpoint) -> Verdict:
     """TL906."""
-    kind = serving.told(endpoint).kind
+    kind = serving.known(endpoint).kind
     if kind and kind != LLAMA_CPP and kind not in TOKENIZING - {"sglang"}:
         return skipped(f"{kind} takes no template with a request")
     plain: dict[str, Any] = {"messages": [{"role": "user", "content": endpoint.prompts.plain}]}

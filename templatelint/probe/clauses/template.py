@@ -103,7 +103,7 @@ def prompts_as_linted(endpoint: Endpoint) -> Verdict:
     linted = endpoint.linted
     if linted is None:
         return skipped("there is no linted template to compare with", cure=_LINT)
-    served = serving.told(endpoint)
+    served = serving.known(endpoint)
     known = served.model is not None
     try:
         found = linted_prompts.battery(endpoint, linted, served)
@@ -137,9 +137,7 @@ def _differing(found: Battery, linted: Model, served: Served) -> Verdict:
     evidence = (f"{first.case_id}, linted (-) and in force (+),", *first.evidence) if first.evidence else ()
     kind = served.kind or LLAMA_CPP
     if found.assumed:
-        cure = (
-            "name the model's folder, repository or GGUF as --template: a template file has no BOS of its own"
-        )
+        cure = "name the model's folder, repository or GGUF as --template: a template file has no BOS of its own"
         return inconclusive(told, evidence=evidence, cure=cure)
     held = () if served.model is None else in_force.compared(linted, served.model, served.kind)
     if served.model is not None and all(each.word in {"same", "patched"} for each in held):
@@ -158,7 +156,7 @@ def _differing(found: Battery, linted: Model, served: Served) -> Verdict:
 
 def prompt_tokens_agree(endpoint: Endpoint) -> Verdict:
     """TL904."""
-    kind = serving.told(endpoint).kind
+    kind = serving.known(endpoint).kind
     lines, wrong, why = [], [], ""
     for name, body in _conversations(endpoint):
         there = made(endpoint, body, kind)
