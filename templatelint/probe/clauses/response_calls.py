@@ -258,9 +258,10 @@ def _result(endpoint: Endpoint, call: Mapping[str, Any]) -> dict[str, Any]:
 
 # ------------------------------------------------------------------------------------------------------ TL943
 
+_ID, _OTHER_ID = "weather01", "weather99"  # nine letters and digits, which some templates insist on
 _CALL: Mapping[str, Any] = {
     "type": "function_call",
-    "call_id": "call_1",
+    "call_id": _ID,
     "name": _WEATHER,
     "arguments": f'{{"city": "{CITY}"}}',
 }
@@ -269,12 +270,12 @@ _CALL: Mapping[str, Any] = {
 def _stray(endpoint: Endpoint) -> Mapping[str, Sequence[Mapping[str, Any]]]:
     """What is wrong → the items behind the user's message."""
     result = endpoint.prompts.result
-    nothing = {"type": "function_call_output", "call_id": "call_1"}
+    nothing = {"type": "function_call_output", "call_id": _ID}
     return {
         "an output for a call_id that no call has": [
             _CALL,
             output(_CALL, result),
-            output({"call_id": "call_2"}, result),
+            output({"call_id": _OTHER_ID}, result),
         ],
         "an output without any call": [output(_CALL, result)],
         "a call without its output": [_CALL, user(endpoint.prompts.plain)],
