@@ -57,7 +57,7 @@ _BY_ID = {check.id: check for check in CHECKS}
 
 
 def probed(url: str, *ids: str) -> dict[str, Result]:
-    with opened(url, Options(seconds=5.0), Reach()) as endpoint:
+    with opened(url, Options(seconds=30.0), Reach()) as endpoint:
         return {result.id: result for result in run([_BY_ID[each_id] for each_id in ids], endpoint)}
 
 
