@@ -147,9 +147,9 @@ def _file(model: Model, known: Wording, lines: Sequence[Script]) -> bytes:
     from templatelint.engines.llamacpp.loaded import Ends
     from templatelint.gguf_writing import gguf
     from templatelint.scripted import automaton
+    from templatelint.scripted.forced import ForcedCall
     from templatelint.scripted.pieces import Cutter
     from templatelint.scripted.vocabulary import vocabulary
-    from templatelint.scripted.wording import ForcedCall
 
     facts = load()
     ends = Ends.of(model.tokenizer, facts)
@@ -188,6 +188,7 @@ def _file(model: Model, known: Wording, lines: Sequence[Script]) -> bytes:
         opener=runs[" opener"],
         rest=runs[" rest"],
         between=runs[" between"],
+        bare_keys=forced.bare_keys,
         # a reply that is JSON may begin like that too
         opens_replies=not forced.opener.startswith(("{", "[{")),
         closer=runs[" closer"],

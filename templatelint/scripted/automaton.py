@@ -104,6 +104,7 @@ class Plan:
         opener: pieces that start a call where the reply may not end; may be empty.
         rest: pieces of that call that follow, where they may.
         between: pieces that stand between plain text and an opener.
+        bare_keys: in a call that the opener starts, braces with nothing in them are wanted first.
         opens_replies: a reply may be made to begin with the opener.
         closer: pieces that end a text inside such a call; may be empty.
     """
@@ -117,6 +118,7 @@ class Plan:
     rest: tuple[int, ...] = ()
     between: tuple[int, ...] = ()
     opens_replies: bool = False
+    bare_keys: bool = False
     closer: tuple[int, ...] = ()
 
 
@@ -201,6 +203,8 @@ class _States:
                         row[_CHOICE + choice] = _CHOICE_STARTS
             else:
                 row = self._row(number, _SPECIAL if token.byte is None else wanted[token.byte])
+                if plan.bare_keys and token.byte == ord("}"):
+                    row[_CHOICE + self._call] = _CLOSER_STARTS
             yield row
         for number in range(len(plan.tokens), plan.size):
             row = self._row(number, self._constant(number))

@@ -65,7 +65,7 @@ WRITE_FILE: Mapping[str, Any] = {
     },
 }
 TOOLS = (GET_WEATHER, WRITE_FILE)
-RESULT = "21 degrees"  # what a tool gives back where one has to be rendered
+USER: Mapping[str, Any] = {"role": "user", "content": "Hi"}  # whom a reply answers where one has to be rendered
 
 # script → the calls that it makes
 CALLS: Mapping[str, tuple[ToolCall, ...]] = {
