@@ -12,6 +12,7 @@ from templatelint.errors import TemplatelintError
 from templatelint.probe import Options, opened
 from templatelint.probe.catalogue import CHECKS
 from templatelint.probe.several import apart, probe_all
+from templatelint.sources.endpoint import process
 from templatelint.sources.reach import Reach
 
 if TYPE_CHECKING:
@@ -21,8 +22,10 @@ PLAIN = "{% for message in messages %}[{{ message.role }}] {{ message.content }}
 
 
 @pytest.fixture(autouse=True)
-def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TEMPLATELINT_API_KEY", raising=False)
+    # to look through all processes of this machine takes longer than all else
+    monkeypatch.setattr(process, "_command_lines", lambda *_: iter(()))
 
 
 def met(url: str, **options: Any) -> tuple[str, str, str, str]:

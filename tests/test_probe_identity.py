@@ -40,6 +40,7 @@ from templatelint.probe.differing import difference, lines_that_differ
 from templatelint.probe.endpoint import Endpoint
 from templatelint.probe.exchange import Exchange
 from templatelint.probe.verdict import NoAnswer, NotOffered, Verdict
+from templatelint.sources.endpoint import process
 from templatelint.sources.reach import Reach
 
 if TYPE_CHECKING:
@@ -55,8 +56,10 @@ TOKENS = "{{ bos_token }}" + SHORT
 
 
 @pytest.fixture(autouse=True)
-def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TEMPLATELINT_API_KEY", raising=False)
+    # to look through all processes of this machine takes longer than all else
+    monkeypatch.setattr(process, "_command_lines", lambda *_: iter(()))
 
 
 def linted(source: str, tool_use: str = "", tokenizer: Tokenizer | None = None) -> Model:
@@ -130,7 +133,10 @@ def test_without_a_linted_template_there_is_nothing_to_compare() -> None:
     ],
 )
 def test_a_wrong_list_of_models(twist: Twist, told: str) -> None:
-    with LiveServer(twists=[twist], template=SHORT) as there, opened(f"{there.url}?model=scripted", Options(), Reach()) as endpoint:
+    with (
+        LiveServer(twists=[twist], template=SHORT) as there,
+        opened(f"{there.url}?model=scripted", Options(), Reach()) as endpoint,
+    ):
         found = judged(endpoint, "TL901")
     assert found.word == "fail"
     assert told in found.message
