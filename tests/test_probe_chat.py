@@ -1,0 +1,494 @@
+"""The clauses on plain chat: kept by a right server, broken by one that a twist spoils; by llama.cpp as it deserves."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from live_model import said
+from live_server import (
+    APPLY,
+    CHAT,
+    CHATML,
+    THINKING,
+    Answer,
+    LiveServer,
+    Twist,
+    drop,
+    edit,
+    has,
+    holds,
+    ignore,
+    instead,
+    only_good,
+    preset,
+    put,
+    status,
+)
+from scripted_server import serving
+
+from templatelint.probe import Options, opened
+from templatelint.probe.catalogue import CHECKS
+from templatelint.probe.chat_reply import ChatReply
+from templatelint.probe.clauses.schema import SCHEMA
+from templatelint.probe.endpoint import Endpoint, Scripted
+from templatelint.probe.exchange import Asked, Event, Exchange
+from templatelint.probe.prompts import WEATHER, scripted
+from templatelint.probe.running import run
+from templatelint.probe.schema import fault
+from templatelint.sources.reach import Reach
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from templatelint.probe.catalogue import Check
+    from templatelint.probe.verdict import Verdict, Word
+
+MINE = [check for check in CHECKS if "TL907" <= check.id <= "TL924"]
+BY_ID = {check.id: check for check in MINE}
+PASSES = [check.id for check in MINE]
+FULL = 512  # tokens of a request that wants no less
+
+
+def verdicts(url: str, *ids: str) -> dict[str, Verdict]:
+    with opened(url, Options(seconds=10.0), Reach()) as endpoint:
+        return {result.id: result.verdict for result in run([BY_ID[each] for each in ids], endpoint)}
+
+
+# ------------------------------------------------------------------------------------------- kept and broken
+
+
+def test_a_right_server_keeps_them_all() -> None:
+    with LiveServer() as server:
+        found = verdicts(server.url, *PASSES)
+    assert {rule: verdict for rule, verdict in found.items() if verdict.word != "pass"} == {}
+
+
+def _cut(body: dict[str, Any]) -> bool:
+    return "@@write" in json.dumps(body) and body.get("max_tokens", FULL) < FULL
+
+
+def _result(body: dict[str, Any]) -> Any:
+    """The content of the tool's message; a text where there is none."""
+    return next((each.get("content") for each in body["messages"] if each.get("role") == "tool"), "")
+
+
+REPLY, MESSAGE, CALLS = "choices.0", "choices.0.message", "choices.0.message.tool_calls"
+LATE = holds('"role": "tool"')
+TAKEN = Answer(
+    {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Fine."}, "finish_reason": "stop"}]}
+)
+
+_CALL = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Paris"}'}}
+AGAIN = Answer(
+    {
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "tool_calls": [_CALL]}, "finish_reason": "tool_calls"},
+        ]
+    }
+)
+HERMES = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
+
+BROKEN: list[tuple[str, Twist | tuple[Twist, ...], str]] = [
+    ("TL907", edit(CHAT, put("object", "text_completion")), "object is 'text_completion'"),
+    ("TL907", edit(CHAT, drop("id")), "id is null"),
+    ("TL907", edit(CHAT, put("created", 1764500000.5)), "created is 1764500000.5"),
+    ("TL907", edit(CHAT, drop("model")), "model is null"),
+    ("TL907", edit(CHAT, put(f"{REPLY}.index", "0")), "choices[0].index is '0'"),
+    ("TL907", edit(CHAT, put(f"{MESSAGE}.role", "bot")), "message.role is 'bot'"),
+    ("TL907", edit(CHAT, put(f"{MESSAGE}.content", [{"type": "text"}])), "message.content is an array"),
+    ("TL907", edit(CHAT, put(f"{REPLY}.finish_reason", None)), "choices[0].finish_reason is null"),
+    ("TL907", edit(CHAT, put(f"{REPLY}.finish_reason", "tool_calls")), "no tools were offered"),
+    ("TL907", edit(CHAT, put("usage.total_tokens", 1)), "usage.total_tokens is 1, not"),
+    ("TL907", edit(CHAT, put("usage.prompt_tokens", "9")), "usage.prompt_tokens is '9'"),
+    (
+        "TL908",
+        edit(CHAT, put(f"{REPLY}.finish_reason", "stop"), when=lambda body: body.get("max_tokens") == 8),
+        "goes on",
+    ),
+    ("TL908", ignore("max_completion_tokens"), "max_completion_tokens 8 is not heeded"),
+    ("TL908", ignore("max_tokens"), "max_tokens 8 is not heeded"),
+    ("TL909", edit(CHAT, put(f"{CALLS}.0.function.arguments", {"city": "Paris"})), "are an object, not a JSON text"),
+    ("TL909", edit(CHAT, put(f"{CALLS}.0.function.arguments", '"{}"')), "encoded twice"),
+    ("TL909", edit(CHAT, put(f"{CALLS}.0.function.arguments", '{"city": "Par')), "are no JSON object"),
+    ("TL909", edit(CHAT, put(f"{CALLS}.0.function.name", "functions.get_weather")), "was not offered"),
+    ("TL909", edit(CHAT, drop(f"{CALLS}.0.id")), "the id of a call is null"),
+    ("TL909", edit(CHAT, drop(f"{CALLS}.0.type")), "the type of a call is null"),
+    ("TL909", edit(CHAT, put(f"{REPLY}.finish_reason", "stop")), "finish_reason 'stop' beside 1 call"),
+    ("TL909", edit(CHAT, status(500)), "HTTP 500"),
+    (
+        "TL910",
+        edit(CHAT, put(f"{MESSAGE}.content", '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}')),
+        "the syntax of hermes beside 1 call",
+    ),
+    ("TL911", edit(CHAT, put(f"{REPLY}.finish_reason", "tool_calls"), when=_cut), "handed over as a whole call"),
+    ("TL911", edit(CHAT, put(f"{REPLY}.finish_reason", "stop"), drop(CALLS), when=_cut), "no call is handed over"),
+    ("TL912", ignore("tool_choice"), "a call of get_weather arrives"),
+    ("TL913", ignore("tool_choice"), "tool_choice required is not heeded"),
+    ("TL914", ignore("tool_choice"), "does not keep the model from prose"),
+    ("TL915", ignore("tool_choice"), "tool_choice names write_file, a call of get_weather arrives"),
+    ("TL916", ignore("parallel_tool_calls"), "false is not heeded: 2 calls"),
+    ("TL916", edit(CHAT, put(f"{CALLS}.*.id", "call_1")), "two calls have the id 'call_1'"),
+    ("TL916", preset("parallel_tool_calls", False), "calls for 'Paris' arrive"),
+    ("TL917", ignore("response_format"), "content is no JSON object"),
+    ("TL917", edit(CHAT, put(f"{MESSAGE}.content", '{"kind": "hamlet"}')), "continent is missing"),
+    ("TL918", ignore("response_format"), "taken and not enforced"),
+    ("TL919", edit(CHAT, status(500), when=LATE), "HTTP 500"),
+    (
+        "TL919",
+        (edit(APPLY, put("prompt", "user: weather?")), instead(CHAT, lambda _: AGAIN, when=LATE)),
+        "the prompt does not hold the result",
+    ),
+    ("TL920", instead(CHAT, lambda _: TAKEN, when=holds("weather99")), "an unknown tool_call_id is taken"),
+    ("TL920", edit(CHAT, status(500, only=400)), "makes the server fail"),
+    ("TL921", edit(CHAT, status(500, only=400)), "makes the server fail"),
+    ("TL921", instead(CHAT, lambda _: TAKEN, when=lambda body: _result(body) == 21), "is a number is taken"),
+    ("TL921", edit(CHAT, status(400), when=lambda body: isinstance(_result(body), list)), "text parts is refused"),
+    ("TL922", edit(CHAT, status(500, only=400)), "cut short makes the server fail"),
+    ("TL923", edit(CHAT, put(f"{MESSAGE}.content", "<think>\nHm.\n</think>\n\nHello.")), "content holds <think>"),
+    (
+        "TL923",
+        edit(CHAT, put(f"{MESSAGE}.content", "Hm.\n</think>\n\nHello."), drop(f"{MESSAGE}.reasoning_content")),
+        "content holds </think>",
+    ),
+    ("TL923", edit(CHAT, put(f"{MESSAGE}.content", "")), "all of the reply is in the thoughts"),
+    (
+        "TL924",
+        edit(
+            CHAT,
+            only_good(put(f"{MESSAGE}.content", "<tool_call>")),
+            stream=False,
+            when=lambda body: body.get("max_tokens") == 2,
+        ),
+        "at 1 of 20 limits, max_tokens 2",
+    ),
+    (
+        "TL924",
+        edit(CHAT, status(500), stream=False, when=lambda body: body.get("max_tokens") == 2),
+        "plain: the server fails",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def right() -> Iterator[tuple[LiveServer, Endpoint]]:
+    with LiveServer() as server, opened(server.url, Options(seconds=10.0), Reach()) as endpoint:
+        yield server, endpoint
+
+
+@pytest.mark.parametrize(("rule", "twist", "fact"), BROKEN, ids=[f"{rule}-{fact[:40]}" for rule, _, fact in BROKEN])
+def test_a_server_that_breaks_a_clause_fails_its_check(
+    right: tuple[LiveServer, Endpoint], rule: str, twist: Twist | tuple[Twist, ...], fact: str
+) -> None:
+    server, endpoint = right
+    server.twists = twist if isinstance(twist, tuple) else (twist,)
+    verdict = BY_ID[rule].judge(replace(endpoint, exchanges=[], _known={}))
+    assert verdict.word == "fail", verdict
+    assert fact in verdict.message
+
+
+# ----------------------------------------------------------------------------- models that do not do as they are told
+
+UNWILLING: list[tuple[str, dict[str, Any], str]] = [
+    ("TL907", {"plain": said("")}, "the model says nothing"),
+    ("TL908", {"long": said("No, I will not tell you one")}, "may have ended by itself"),
+    ("TL909", {"tool": said("I do not know.")}, "calls nothing, and says 'I do not know.'"),
+    ("TL909", {"tool": said(HERMES)}, "TL910 tells of it"),
+    ("TL910", {"tool": said("I do not know.")}, "calls nothing, in no syntax"),
+    ("TL910", {"tool": said(f"One writes:\n```\n{HERMES}\n```\nto call it.")}, "may be an example"),
+    ("TL911", {"write": said("I do not know.")}, "no call of write_file"),
+    ("TL916", {"parallel": said("I do not know.")}, "calls nothing"),
+    ("TL919", {"tool": said("I do not know.")}, "calls nothing"),
+    ("TL919", {"answer": said("")}, "says nothing behind the result"),
+    ("TL923", {"think": said("Hello.")}, "the template knows <think>"),
+    ("TL924", {"tool": said("I do not know.")}, "no call arrives"),
+]
+
+
+@pytest.mark.parametrize(("rule", "scripts", "fact"), UNWILLING, ids=[f"{rule}-{fact}" for rule, _, fact in UNWILLING])
+def test_a_model_that_does_not_cooperate_shows_nothing(rule: str, scripts: dict[str, Any], fact: str) -> None:
+    with LiveServer(scripts=scripts) as server:
+        verdict = verdicts(server.url, rule)[rule]
+    assert verdict.word == "inconclusive", verdict
+    assert fact in verdict.message
+
+
+def test_a_model_without_thoughts_is_no_matter_of_the_check() -> None:
+    with LiveServer(template=CHATML) as server:
+        assert verdicts(server.url, "TL923")["TL923"].word == "skip"
+
+
+SHORT: list[tuple[str, str]] = [
+    ("TL907", "the answer is cut at 4 tokens"),
+    ("TL909", "no call comes within 4 tokens"),
+    ("TL911", "within 4 tokens"),
+    ("TL913", "within 4 tokens"),
+    ("TL917", "the answer is cut at 4 tokens"),
+    ("TL923", "within 4 tokens"),
+]
+
+
+@pytest.mark.parametrize(("rule", "fact"), SHORT)
+def test_what_the_limit_of_the_user_cuts_is_not_judged(rule: str, fact: str) -> None:
+    with LiveServer() as server, opened(server.url, Options(tokens=4), Reach()) as endpoint:
+        verdict = BY_ID[rule].judge(replace(endpoint, scripted=Scripted(1, "hermes"), prompts=scripted()))
+    assert verdict.word == "inconclusive", verdict
+    assert fact in verdict.message
+
+
+@pytest.mark.parametrize("code", [401, 429, 503])
+@pytest.mark.parametrize("rule", PASSES)
+def test_a_server_that_has_no_time_breaks_nothing(rule: str, code: int) -> None:
+    body = b'{"error": {"message": "too many requests"}}'
+    endpoint = Endpoint("http://a", "m", lambda asked: Exchange(asked, code, {}, body), scripted=Scripted(1, "hermes"))
+    verdict = BY_ID[rule].judge(endpoint)
+    assert (verdict.word, "too many requests" in verdict.message) == ("inconclusive", True)
+
+
+# ---------------------------------------------------------------- what OpenAI's own server does, and others may do too
+
+
+def _answering(change: Callable[[dict[str, Any]], Any]) -> Callable[[Answer], None]:
+    def changed(answer: Answer) -> None:
+        if answer.status == 200 and isinstance(answer.json, dict):
+            change(answer.json)
+
+    return changed
+
+
+ALLOWED: list[tuple[str, tuple[Twist, ...], Word, str]] = [
+    ("TL907", (edit(CHAT, drop("usage")),), "warn", "no usage"),
+    ("TL907", (edit(CHAT, put("service_tier", "default"), put(f"{MESSAGE}.refusal", None)),), "pass", ""),
+    # those that know one name of the limit alone
+    (
+        "TL908",
+        (edit(CHAT, status(400), when=lambda body: body.get("max_tokens") == 8),),
+        "warn",
+        "max_tokens is refused",
+    ),
+    (
+        "TL908",
+        (edit(CHAT, status(422), when=has("max_completion_tokens")),),
+        "warn",
+        "max_completion_tokens is refused",
+    ),
+    ("TL909", (edit(CHAT, put(f"{MESSAGE}.content", "")),), "pass", ""),
+    ("TL910", (edit(CHAT, put(f"{MESSAGE}.content", "I ask get_weather about Paris.")),), "pass", ""),
+    ("TL912", (edit(CHAT, put(CALLS, [])),), "pass", ""),
+    # of a call that was forced OpenAI says that the reply stopped
+    ("TL913", (edit(CHAT, put(f"{REPLY}.finish_reason", "stop")),), "pass", ""),
+    ("TL914", (edit(CHAT, status(400), when=has("tool_choice")),), "pass", "is refused"),
+    ("TL915", (edit(CHAT, put(f"{REPLY}.finish_reason", "stop")),), "pass", ""),
+    ("TL915", (edit(CHAT, status(400), when=has("tool_choice")),), "pass", "is refused"),
+    ("TL915", (edit(CHAT, status(400), when=has("tools")),), "inconclusive", "whatever tool_choice says"),
+    (
+        "TL916",
+        (edit(CHAT, status(400), when=lambda body: body.get("parallel_tool_calls") is False),),
+        "warn",
+        "is refused",
+    ),
+    (
+        "TL918",
+        (preset("response_format", {"type": "json_schema", "json_schema": {"name": "a", "schema": SCHEMA}}),),
+        "pass",
+        "",
+    ),
+    ("TL919", (edit(CHAT, put(f"{MESSAGE}.annotations", []), put(f"{MESSAGE}.refusal", None)),), "pass", ""),
+    ("TL920", (edit(CHAT, put("error", "no such call")),), "warn", "without an error object"),
+    ("TL920", (edit(CHAT, status(400), when=LATE),), "inconclusive", "in its right form is not taken"),
+    ("TL921", (edit(CHAT, status(400), when=lambda body: _result(body) is None),), "pass", "null: 400"),
+    ("TL922", (instead(CHAT, lambda _: TAKEN, when=holds("Par")),), "pass", "200"),
+    ("TL923", (edit(CHAT, _answering(lambda body: _renamed(body["choices"][0]["message"]))),), "pass", "thoughts"),
+]
+
+
+def _renamed(message: dict[str, Any]) -> None:
+    if "reasoning_content" in message:
+        message["reasoning"] = message.pop("reasoning_content")
+
+
+@pytest.mark.parametrize(
+    ("rule", "twists", "word", "fact"), ALLOWED, ids=[f"{rule}-{word}-{fact}" for rule, _, word, fact in ALLOWED]
+)
+def test_what_is_allowed_fails_nothing(
+    right: tuple[LiveServer, Endpoint], rule: str, twists: tuple[Twist, ...], word: Word, fact: str
+) -> None:
+    server, endpoint = right
+    server.twists = twists
+    verdict = BY_ID[rule].judge(replace(endpoint, exchanges=[], _known={}))
+    assert (verdict.word, fact in verdict.message) == (word, True), verdict
+
+
+# ---------------------------------------------------------------------------------------------------- any JSON
+
+_DEEP: Any = "x"
+for _ in range(200):
+    _DEEP = [_DEEP]
+HOSTILE: list[Any] = [
+    None,
+    True,
+    -1,
+    1e308,
+    "",
+    "\ud800\x1b[2J",
+    [],
+    {},
+    [None],
+    [[[]]],
+    {"a": {"b": []}},
+    "{" * 500,
+    _DEEP,
+]
+
+
+PATHS = (
+    "choices",
+    "choices.0",
+    "choices.0.index",
+    "choices.0.finish_reason",
+    MESSAGE,
+    "usage",
+    "error",
+    "created",
+    "usage.completion_tokens",
+    "usage.total_tokens",
+    f"{MESSAGE}.content",
+    f"{MESSAGE}.reasoning_content",
+    f"{MESSAGE}.function_call",
+    f"{MESSAGE}.refusal",
+    CALLS,
+    f"{CALLS}.0",
+    f"{CALLS}.0.id",
+    f"{CALLS}.0.function",
+    f"{CALLS}.0.function.name",
+    f"{CALLS}.0.function.arguments",
+)
+
+
+def _everywhere(value: Any) -> Iterator[Any]:
+    """Replies in which one member, anywhere, is another value."""
+    call = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Paris"}'}}
+
+    def reply() -> dict[str, Any]:
+        message = {
+            "role": "assistant",
+            "content": "Hello.",
+            "reasoning_content": "Hm.",
+            "tool_calls": [json.loads(json.dumps(call))],
+        }
+        return {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "m",
+            "choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}],
+            "usage": {"prompt_tokens": 1, "completion_tokens": 4, "total_tokens": 5},
+        }
+
+    yield value
+    for path in PATHS:
+        whole: Any = reply()
+        *steps, last = path.split(".")
+        inner = whole
+        for step in steps:
+            inner = inner[int(step) if step.isdigit() else step]
+        inner[int(last) if last.isdigit() else last] = value
+        yield whole
+
+
+@pytest.mark.parametrize("check", MINE, ids=lambda check: check.id)
+def test_no_json_makes_a_check_raise(check: Check) -> None:
+    for value in HOSTILE:
+        for whole in _everywhere(value):
+            _judge_garbage(check, whole, 200)
+        for code in (400, 500):
+            _judge_garbage(check, {"error": value}, code)
+
+
+def _judge_garbage(check: Check, whole: Any, code: int) -> None:
+    text = json.dumps(whole)
+    events = (Event("", text), Event("", "[DONE]"))
+
+    def send(asked: Asked) -> Exchange:
+        streamed = isinstance(asked.body, dict) and asked.body.get("stream")
+        return Exchange(asked, code, {}, text.encode(), events if streamed else None)
+
+    verdict = check.judge(Endpoint("http://a", "m", send, scripted=Scripted(1, "hermes")))
+    assert "\x1b" not in verdict.message + "".join(verdict.evidence)
+    assert len(verdict.message) < 1000
+
+
+@pytest.mark.parametrize(
+    ("value", "wrong"),
+    [
+        ({"city": "Paris"}, ""),
+        ({"city": "Paris", "unit": "celsius"}, ""),
+        ({}, "city is missing"),
+        ({"city": 1}, "city is an integer, not a string"),
+        ({"city": None}, "city is null, not a string"),
+        ({"city": "Paris", "unit": "kelvin"}, "unit is 'kelvin', none of 'celsius', 'fahrenheit'"),
+        ({"city": "Paris", "days": 3}, "'days' is unknown"),
+        (["Paris"], "the value is an array, not an object"),
+    ],
+)
+def test_arguments_are_held_against_the_schema_of_the_tool(value: Any, wrong: str) -> None:
+    assert fault(value, WEATHER["function"]["parameters"]) == wrong
+
+
+def test_numbers_and_truth_values_are_told_apart() -> None:
+    assert fault(True, {"enum": [1]}) == "the value is true, none of 1"
+    assert fault(1, {"type": "number"}) == ""
+    assert fault([1, "a"], {"items": {"type": "integer"}}) == "[1] is a string, not an integer"
+
+
+def test_a_reply_is_read_whatever_it_is() -> None:
+    reply = ChatReply(Exchange(Asked("POST", CHAT), 200, {}, b'{"choices": [7]}'))
+    assert (reply.message, reply.content, reply.calls, reply.finish, reply.tokens) == ({}, "", (), "", None)
+    assert reply.unusable is not None
+
+
+# -------------------------------------------------------------------------------------------------- llama.cpp
+
+# what b11549 deserves with a template of Hermes' calls and <think>
+DESERVED: dict[str, tuple[Word, str]] = {
+    **dict.fromkeys(PASSES, ("pass", "")),
+    "TL914": ("fail", "does not keep the model from prose"),
+    "TL915": ("fail", "tool_choice names write_file, a call of get_weather arrives"),
+    "TL916": ("fail", "parallel_tool_calls false is not heeded: 2 calls"),
+    "TL918": ("fail", "taken and not enforced"),
+    "TL920": ("fail", "an unknown tool_call_id is taken: HTTP 200"),
+    "TL922": ("fail", "HTTP 500: Failed to parse tool call arguments as JSON"),
+    "TL924": ("fail", "content is '<too' plain, '' streamed"),
+}
+
+
+def test_llama_cpp_gets_what_it_deserves() -> None:
+    with serving(THINKING) as url:
+        found = verdicts(url, *PASSES)
+        again = verdicts(url, *PASSES)
+    assert {rule: verdict.word for rule, verdict in found.items()} == {
+        rule: word for rule, (word, _) in DESERVED.items()
+    }
+    assert [rule for rule, (_, fact) in DESERVED.items() if fact not in found[rule].message] == []
+    assert again == found
+
+
+@pytest.mark.parametrize(
+    ("dialect", "form"),
+    [("mistral", "a call in the syntax of mistral"), ("json-text", "a call as JSON in a code fence")],
+)
+def test_a_model_of_another_dialect_is_found_out(dialect: str, form: str) -> None:
+    with serving(CHATML, dialect=dialect) as url:
+        verdict = verdicts(url, "TL910")["TL910"]
+    assert verdict.word == "fail"
+    assert f"the model wrote {form} where the template in force teaches hermes" in verdict.message
+
+
+def test_a_template_without_tools_is_found_out() -> None:
+    toolless = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}assistant:"
+    with serving(toolless) as url:
+        found = verdicts(url, "TL909", "TL913")
+    assert [verdict.word for verdict in found.values()] == ["fail", "fail"]
+    assert all("the template in force never shows" in verdict.message for verdict in found.values())
