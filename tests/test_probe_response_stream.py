@@ -333,6 +333,15 @@ def test_a_server_that_breaks_the_clause_is_told(rule: str, twist: Twist, messag
 # --------------------------------------------------------------------------------------------- what is allowed
 
 
+def at_once(sent: list[LiveEvent]) -> list[LiveEvent]:
+    """Send a call with its arguments, and no deltas of them."""
+    for event in sent:
+        if type_of(event) == R + "function_call_arguments.done":
+            added = next(each_event for each_event in sent if each_event.data.get("item", {}).get("arguments") == "")
+            added.data["item"]["arguments"] = event.data["arguments"]
+    return [event for event in sent if type_of(event) != R + "function_call_arguments.delta"]
+
+
 ALLOWED: list[tuple[str, str, Twist]] = [
     ("TL949", "pass", stream(add(LiveEvent("[DONE]")))),
     (
@@ -352,9 +361,9 @@ ALLOWED: list[tuple[str, str, Twist]] = [
         stream(rearrange(lambda sent: [sent[0], LiveEvent({"type": "x.keepalive"}, "x.keepalive"), *sent[1:]])),
     ),
     ("TL953", "warn", stream(each(lambda event: event.data.pop("name"), R + "function_call_arguments.done"))),
-    # who sends all at once, in the item itself, has sent it
-    ("TL955", "pass", stream(add(LiveEvent("[DONE]")))),
-    ("TL957", "pass", stream(add(LiveEvent("[DONE]")))),
+    # who sends all arguments with the item has sent them
+    ("TL953", "pass", stream(rearrange(at_once))),
+    ("TL955", "pass", stream(rearrange(at_once))),
     ("TL958", "pass", stream(add(LiveEvent("[DONE]")))),
 ]
 
