@@ -1,0 +1,334 @@
+"""Requests that are at fault: refused as that, with an error object that says why, and without harm to the server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from templatelint.errors import TemplatelintError
+from templatelint.probe import context, serving
+from templatelint.probe.chat_reply import ChatReply
+from templatelint.probe.endpoint import CHAT, RESPONSES
+from templatelint.probe.exchange import Asked
+from templatelint.probe.prompts import TOOLS, WEATHER
+from templatelint.probe.raising import raised
+from templatelint.probe.refusals import baseless, carries, judged, openai_fault
+from templatelint.probe.response_items import LEAST
+from templatelint.probe.telling import busy, error_message, http, quoted
+from templatelint.probe.verdict import failed, inconclusive, passed, skipped, warned
+from templatelint.sources.endpoint.routes import table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from templatelint.probe.endpoint import Endpoint
+    from templatelint.probe.exchange import Exchange
+    from templatelint.probe.raising import Raised
+    from templatelint.probe.refusals import Bad
+    from templatelint.probe.verdict import Verdict
+
+_FEW = 8  # tokens of an answer that there is not to be
+_NO_JSON = '{"messages": ['
+_ROLE = "wizard"
+_TRIED = 3  # conversations that the template refuses
+_SAID = 160  # characters of a text in the evidence
+# words of a prompt where the context is not known: no server of a large context has to read a book
+_GUESSES = (1 << 12, 1 << 14)
+_PATIENCE = 5.0  # seconds in which a prompt is found too long
+
+
+def _body(endpoint: Endpoint, messages: Any = None, **members: Any) -> dict[str, Any]:
+    """A chat completion that is right but for these members."""
+    spoken = endpoint.prompts.plain if messages is None else messages
+    return {**endpoint.chat_body(spoken, max_tokens=_FEW), **members}
+
+
+def _without(body: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in body.items() if key != name}
+
+
+def _said(content: Any) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": content}]
+
+
+# ------------------------------------------------------------------------------------------- TL960 to TL963
+
+
+def _bodies(endpoint: Endpoint) -> list[Bad]:
+    words = endpoint.prompts.plain
+    body = _body(endpoint)
+    return [
+        ("no messages", _without(body, "messages")),
+        ("messages as a text", {**body, "messages": words}),
+        ("temperature as a text", {**body, "temperature": "hot"}),
+        ("a body that is no JSON", _NO_JSON),
+        ("a body that is an array", []),
+        ("messages as an object", {**body, "messages": {"role": "user", "content": words}}),
+        ("a message without a role", {**body, "messages": [{"content": words}]}),
+        ("content as a number", {**body, "messages": _said(7)}),
+        ("top_p as a text", {**body, "top_p": "most"}),
+        ("stream as a text", {**body, "stream": "maybe"}),
+    ]
+
+
+def bad_body_refused(endpoint: Endpoint) -> Verdict:
+    """TL960."""
+    return _of_chat(endpoint, _bodies(endpoint), "faulty bodies", strict=True)
+
+
+def bad_tools_refused(endpoint: Endpoint) -> Verdict:
+    """TL961."""
+    nameless = {name: value for name, value in WEATHER["function"].items() if name != "name"}
+    tools: list[tuple[str, Any]] = [
+        ("tools as an object", WEATHER),
+        ("tools as a text", WEATHER["function"]["name"]),
+        ("a tool without a name", [{"type": "function", "function": nameless}]),
+        ("a tool of the type spell", [{**WEATHER, "type": "spell"}]),
+    ]
+    bad = [(name, _body(endpoint, tools=value)) for name, value in tools]
+    return _of_chat(endpoint, bad, "faulty lists of tools")
+
+
+def unknown_role_refused(endpoint: Endpoint) -> Verdict:
+    """TL962."""
+    name = f"a message of the role {_ROLE}"
+    bad = [(name, _body(endpoint, [{"role": _ROLE, "content": endpoint.prompts.plain}]))]
+    return _of_chat(endpoint, bad, name)
+
+
+def bad_choice_refused(endpoint: Endpoint) -> Verdict:
+    """TL963."""
+    bad = [
+        ("tool_choice maybe", _body(endpoint, tools=list(TOOLS), tool_choice="maybe")),
+        ("tool_choice required without tools", _body(endpoint, tool_choice="required")),
+    ]
+    return _of_chat(endpoint, bad, "faulty choices of tools")
+
+
+def _of_chat(endpoint: Endpoint, bad: Sequence[Bad], what: str, *, strict: bool = False) -> Verdict:
+    right = endpoint.chat(endpoint.prompts.plain)
+    return baseless(right, "a plain request") or judged(
+        endpoint, CHAT, bad, what, shape=openai_fault if strict else None
+    )
+
+
+# ------------------------------------------------------------------------------- TL964, refused by the template
+
+
+def template_refusal_told(endpoint: Endpoint) -> Verdict:
+    """TL964."""
+    right = endpoint.chat(endpoint.prompts.plain)
+    if (trouble := baseless(right, "a plain request")) is not None:
+        return trouble
+    served = serving.known(endpoint)
+    model = served.model or endpoint.linted
+    if model is None:
+        return skipped(
+            "the server does not tell its template, so that nobody knows what it refuses", cure="--template REF"
+        )
+    try:
+        found = raised(model, served.kind)
+    except TemplatelintError as trouble_here:
+        return inconclusive(f"the template cannot be rendered here: {trouble_here.message}")
+    if not found:
+        return skipped("the template refuses no conversation of ours with raise_exception")
+    told: list[tuple[str, Raised, Exchange]] = []
+    for one in found[:_TRIED]:
+        exchange = endpoint.post(CHAT, _body(endpoint, list(one.messages)))
+        if (trouble := busy(exchange)) is not None:
+            return trouble
+        told.append((_how_told(one, exchange), one, exchange))
+        if told[-1][0] == "crashed":
+            break
+    return _of_refusals(told)
+
+
+def _how_told(one: Raised, exchange: Exchange) -> str:
+    if exchange.refused:
+        return "told" if carries(exchange, one.words) else "silent"
+    return "accepted" if exchange.ok and not exchange.cut else "crashed"
+
+
+def _of_refusals(told: Sequence[tuple[str, Raised, Exchange]]) -> Verdict:
+    evidence = tuple(f"{one.name}: {http(exchange)}" for _, one, exchange in told)
+    words = tuple(f"the template says {quoted(one.words, _SAID)}" for _, one, _ in told[:1])
+    by_word: dict[str, list[tuple[Raised, Exchange]]] = {}
+    for word, one, exchange in told:
+        by_word.setdefault(word, []).append((one, exchange))
+    if "crashed" in by_word:
+        one, exchange = by_word["crashed"][0]
+        how = "a connection that ends" if exchange.cut else f"HTTP {exchange.status}"
+        return failed(
+            f"{one.name}, which the template refuses with {quoted(one.words, _SAID)}, is answered with {how}",
+            evidence=evidence,
+        )
+    silent = [pair for pair in by_word.get("silent", ()) if pair[0].common]
+    if silent:
+        one, exchange = silent[0]
+        return warned(
+            f"{one.name} is refused without the template's words {quoted(one.words, _SAID)}: {http(exchange)}",
+            evidence=evidence,
+        )
+    if "told" in by_word:
+        one, exchange = by_word["told"][0]
+        return passed(f"{one.name} is refused with the template's words: {quoted(one.words, _SAID)}", evidence=evidence)
+    if "silent" in by_word:
+        return skipped("the server refuses what the template would refuse before the template sees it")
+    return inconclusive(
+        f"the template refuses {told[0][1].name} as we render it, and the server answers it", evidence=words + evidence
+    )
+
+
+# --------------------------------------------------------------------------------------------------- TL965
+
+
+def bad_part_refused(endpoint: Endpoint) -> Verdict:
+    """TL965."""
+    words = {"type": "text", "text": endpoint.prompts.plain}
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    parts: list[tuple[str, list[Any]]] = [
+        ("a part of the type spell", [{"type": "spell", "spell": "abracadabra"}]),
+        ("a text part without a text", [{"type": "text"}]),
+        ("a text part whose text is a number", [{"type": "text", "text": 7}]),
+        ("a part that is a number", [7]),
+        ("an image part that is no image", [words, image]),
+    ]
+    bad = [(name, _body(endpoint, _said(content))) for name, content in parts]
+    return _of_chat(endpoint, bad, "faulty content parts")
+
+
+# ---------------------------------------------------------------------------------- TL966, beyond the context
+
+
+def overflow_refused(endpoint: Endpoint) -> Verdict:
+    """TL966."""
+    right = endpoint.chat(endpoint.prompts.plain)
+    if (trouble := baseless(right, "a plain request")) is not None:
+        return trouble
+    size = context.size(endpoint)
+    if size > context.LARGEST:
+        return skipped(f"the context holds {size:,} tokens, and a prompt beyond that is more than this check sends")
+    if size:
+        exchange = endpoint.chat(context.beyond(size), max_tokens=_FEW)
+        return busy(exchange) or _overflown(exchange, size)
+    for words in _GUESSES:
+        body = endpoint.chat_body(context.beyond(words), max_tokens=1)
+        exchange = endpoint.ask(Asked("POST", CHAT, body, leave_at=_PATIENCE))
+        if (trouble := busy(exchange)) is not None:
+            return trouble
+        if exchange.left or not exchange.ok:
+            break
+    if exchange.left or exchange.ok:
+        return skipped(
+            f"the server does not tell how many tokens its context holds, and it is more than {_GUESSES[0]:,}"
+        )
+    return _overflown(exchange, 0)
+
+
+def _overflown(exchange: Exchange, size: int) -> Verdict:
+    """What is to be said of the answer to a prompt beyond the context; 0 where that is not known."""
+    prompt = f"a prompt of more than {size:,} tokens" if size else "a prompt beyond the context"
+    if exchange.refused and not exchange.cut:
+        return _overflow_told(exchange, size, prompt)
+    if fault := _overflow_fault(exchange, size):
+        return failed(f"{prompt} {fault}")
+    return warned(f"{prompt} is answered: it was shortened on the way, or the context is longer than told")
+
+
+def _overflow_told(exchange: Exchange, size: int, prompt: str) -> Verdict:
+    if fault := openai_fault(exchange):
+        return failed(f"{prompt} is refused with HTTP {exchange.status} {fault}")
+    if size and not _names(exchange, size):
+        return warned(f"{prompt} is refused, and the error does not name the {size:,}: {http(exchange)}")
+    return passed(f"{prompt} is refused: {http(exchange)}")
+
+
+def _overflow_fault(exchange: Exchange, size: int) -> str:
+    """What is wrong with the answer to a prompt that is not refused; empty where nothing surely is."""
+    if exchange.cut:
+        return "ends the connection"
+    if not exchange.ok:
+        return f"is answered {http(exchange)}"
+    if "error" in exchange.object:
+        return f"is answered with an error object and HTTP {exchange.status}"
+    read = table(exchange.object.get("usage")).get("prompt_tokens")
+    if isinstance(read, int) and not isinstance(read, bool) and 0 < read < size:
+        return f"is answered: the server has cut it to {read:,} tokens without a word"
+    return ""
+
+
+def _names(exchange: Exchange, size: int) -> bool:
+    """Whether the error tells how large the context is, in its words or in a member."""
+    error = table(exchange.object.get("error"))
+    return size in error.values() or str(size) in error_message(exchange).replace(",", "")
+
+
+# ----------------------------------------------------------------------------------------- TL967 and TL968
+
+
+def error_members(endpoint: Endpoint) -> Verdict:
+    """TL967."""
+    right = endpoint.chat(endpoint.prompts.plain)
+    if (trouble := baseless(right, "a plain request")) is not None:
+        return trouble
+    for what, body in _bodies(endpoint)[:3]:
+        exchange = endpoint.post(CHAT, body)
+        if (trouble := busy(exchange)) is not None:
+            return trouble
+        error = exchange.object.get("error")
+        if exchange.refused and isinstance(error, dict):
+            faults = [*_member_faults(error)]
+            if faults:
+                return failed(f"in the error object {' and '.join(faults)}", evidence=(f"{what}: {http(exchange)}",))
+            return passed("the error object has message, type, param and code")
+    return inconclusive("no request at fault is refused with an error object")
+
+
+def _member_faults(error: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("message", "type"):
+        if not isinstance(error.get(name), str):
+            yield _fault_of(error, name)
+    for name in ("param", "code"):
+        if name not in error or not isinstance(error[name], (str, type(None))):
+            yield _fault_of(error, name)
+
+
+def _fault_of(error: Mapping[str, Any], name: str) -> str:
+    return f"{name} is {quoted(error[name])}" if name in error else f"{name} is missing"
+
+
+def bad_response_refused(endpoint: Endpoint) -> Verdict:
+    """TL968."""
+    right = endpoint.respond(endpoint.prompts.plain)
+    body = endpoint.response_body(endpoint.prompts.plain, max_output_tokens=LEAST)
+    bad: list[Bad] = [
+        ("a body that is no JSON", '{"input": ['),
+        ("no input", _without(body, "input")),
+        ("input as a number", {**body, "input": 7}),
+        ("input as an object", {**body, "input": {"role": "user", "content": endpoint.prompts.plain}}),
+        ("an item of the type spell", {**body, "input": [{"type": "spell", "spell": "abracadabra"}]}),
+        ("tools as a text", {**body, "tools": WEATHER["function"]["name"]}),
+    ]
+    return baseless(right, "a plain input") or judged(endpoint, RESPONSES, bad, "faulty bodies", shape=openai_fault)
+
+
+# --------------------------------------------------------------------------------------------------- TL969
+
+
+def still_correct(endpoint: Endpoint) -> Verdict:
+    """TL969."""
+    first = endpoint.chat(endpoint.prompts.plain)
+    before = ChatReply(first)
+    if before.unusable is not None:
+        return inconclusive(f"the plain request was answered {http(first)} before any other")
+    exchange = endpoint.ask(first.asked, again=True)
+    after = ChatReply(exchange)
+    if (trouble := busy(exchange)) is not None:
+        return trouble
+    if after.unusable is not None:
+        return failed(f"the plain request that was answered at first is not any more: {after.unusable.message}")
+    then = f"and was with {quoted(before.content)} at first"
+    if before.content.strip() and not after.content.strip():
+        return failed(f"the plain request is answered without a text, {then}")
+    if endpoint.scripted and before.content != after.content:
+        return failed(f"the plain request is answered with {quoted(after.content)}, {then}")
+    return passed(f"the plain request is answered as before: {quoted(after.content)}")
