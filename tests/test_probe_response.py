@@ -221,7 +221,7 @@ BROKEN: Sequence[tuple[str, Twist, str]] = (
         edit(RESPONSES, status(400), when=lambda body: len(outputs(body)) > 1),
         "the result of two calls, the last first, with the output as it came is answered HTTP 400",
     ),
-    ("TL943", edit(RESPONSES, status(200), when=odd_output), "4 of 7 malformed tool results are not refused; accepted"),
+    ("TL943", edit(RESPONSES, status(200), when=odd_output), "4 of 7 malformed tool results are not refused"),
     ("TL943", edit(RESPONSES, status(500), when=odd_output), "an output that is an object: HTTP 500"),
     ("TL943", edit(RESPONSES, status(200, only=400)), "7 of 7 malformed tool results"),
     ("TL944", ignore("text", RESPONSES), "text.format json_schema is not enforced: it is no JSON"),
@@ -351,6 +351,27 @@ def test_a_completed_response_is_only_broken_where_it_was_cut(
         return Exchange(asked, 200, {}, json.dumps(answer).encode())
 
     assert OURS["TL939"].judge(Endpoint("http://127.0.0.1:1", "m", send)).word == verdict
+
+
+@pytest.mark.parametrize(
+    ("rule", "twist", "text"),
+    [
+        ("TL939", edit(RESPONSES, *COMPLETED, when=limited), '"max_output_tokens": 16'),
+        ("TL943", edit(RESPONSES, status(500), when=holds('"output": 21')), '"output": 21'),
+        ("TL945", ignore("tool_choice", RESPONSES, when=holds('"required"')), '"required"'),
+        ("TL947", edit(RESPONSES, status(400), when=holds("output_text")), "output_text"),
+    ],
+)
+def test_what_a_verdict_rests_on_is_the_last_exchange(rule: str, twist: Twist, text: str) -> None:
+    server = started(by_selector, THINKING)
+    server.twists = (twist,)
+    with probe.opened(server.url, probe.Options(seconds=10.0), Reach()) as whole:
+        endpoint = whole.for_check()
+        assert OURS[rule].judge(endpoint).word == "fail"
+    last = endpoint.exchanges[-1].asked
+    assert last.path == RESPONSES
+    assert text in json.dumps(last.body)
+    assert len({id(each) for each in endpoint.exchanges}) == len(endpoint.exchanges)
 
 
 def test_a_server_that_keeps_state_passes() -> None:

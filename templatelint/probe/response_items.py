@@ -113,6 +113,12 @@ def ask(endpoint: Endpoint, given: Any, **members: Any) -> Exchange:
     return endpoint.post(RESPONSES, endpoint.response_body(given, **members))
 
 
+def decisive(endpoint: Endpoint, exchange: Exchange) -> None:
+    """Let an exchange of a check be its last one: reports show that as what the verdict rests on."""
+    record = endpoint.exchanges
+    record[:] = [*(each for each in record if each is not exchange), exchange]
+
+
 def unanswered(exchange: Exchange, request: str, *, may_refuse: bool = False) -> Verdict | None:
     """What keeps an answer from being read; None where it can be.
 

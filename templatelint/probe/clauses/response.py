@@ -16,6 +16,7 @@ from templatelint.probe.response_items import (
     MORE,
     Reply,
     ask,
+    decisive,
     limit_told,
     returned,
     unanswered,
@@ -129,6 +130,7 @@ def cut_response_incomplete(endpoint: Endpoint) -> Verdict:
     if reply.written is not None and reply.written > LEAST:
         return failed(f"max_output_tokens {LEAST} brings {reply.written} tokens, and status completed")
     proof = _proof_of_cut(endpoint, reply)
+    decisive(endpoint, exchange)
     if proof:
         return failed(
             f"a response cut after {LEAST} tokens has status completed",
@@ -247,13 +249,14 @@ def state_not_ignored(endpoint: Endpoint) -> Verdict:
 
 
 def _continued(endpoint: Endpoint, id_: str, told: list[str]) -> Verdict | None:
+    before = Reply(endpoint.respond(endpoint.prompts.plain)).read
     exchange = ask(endpoint, endpoint.prompts.plain, max_output_tokens=LEAST, previous_response_id=id_)
     if (trouble := _neither(exchange, "previous_response_id")) is not None:
         return trouble
     if not exchange.ok:
         told.append(f"so is that of a response that there was (HTTP {exchange.status})")
         return None
-    before, after = Reply(endpoint.respond(endpoint.prompts.plain)).read, Reply(exchange).read
+    after = Reply(exchange).read
     if before is None or after is None or after <= before:
         return warned(
             "previous_response_id is accepted, and usage does not show its history: "
@@ -306,23 +309,28 @@ def input_forms_accepted(endpoint: Endpoint) -> Verdict:
         "typed messages with strings": [{"type": "message", **each} for each in _short(words)],
         "messages without a type": _short(words),
     }
-    wrong, short = [], []
+    wrong: list[tuple[str, Exchange]] = []
+    short: list[tuple[str, Exchange]] = []
     for name, history in forms.items():
         exchange = ask(endpoint, history)
         trouble = unanswered(exchange, f"a history of {name}")
         if trouble is not None and trouble.word != "fail":
             return trouble
         if trouble is not None:
-            wrong.append(trouble.message)
+            wrong.append((trouble.message, exchange))
             continue
         read = Reply(exchange).read
         if alone.read is not None and read is not None and read <= alone.read:
-            short.append(f"{name}: {read} input tokens, and {alone.read} without the history")
+            short.append((f"{name}: {read} input tokens, and {alone.read} without the history", exchange))
+    found = [*wrong, *short]
+    if not found:
+        return passed(f"accepted: {', '.join(forms)}")
+    told, exchange = found[0]
+    decisive(endpoint, exchange)
+    evidence = tuple(fact for fact, _ in found)
     if wrong:
-        return failed(wrong[0], evidence=tuple(wrong))
-    if short:
-        return warned(f"usage tells of no more input tokens with a history ({short[0]})", evidence=tuple(short))
-    return passed(f"accepted: {', '.join(forms)}")
+        return failed(told, evidence=evidence)
+    return warned(f"usage tells of no more input tokens with a history ({told})", evidence=evidence)
 
 
 def _short(words: str) -> list[dict[str, Any]]:
@@ -376,6 +384,7 @@ def _without_thoughts(endpoint: Endpoint, reply: Reply) -> Verdict:
     except NotOffered:
         thoughts = ""
     if thoughts:
+        decisive(endpoint, reply.exchange)
         return failed(
             f"the output has no reasoning item ({reply.shape}), though the chat route gives thoughts apart",
             evidence=(f"the chat route's begin {quoted(thoughts)}",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from templatelint.probe.endpoint import for_responses
@@ -14,6 +15,7 @@ from templatelint.probe.response_items import (
     Reply,
     arguments_of,
     ask,
+    decisive,
     limit_told,
     output,
     returned,
@@ -294,27 +296,30 @@ def stray_output_refused(endpoint: Endpoint) -> Verdict:
     if trouble is not None:
         # then a refusal shows nothing
         return trouble if trouble.word == "inconclusive" else inconclusive(trouble.message)
-    accepted, crashed, bare = [], [], []
     cases = _stray(endpoint)
+    accepted: list[tuple[str, Exchange]] = []
+    crashed: list[tuple[str, Exchange]] = []
+    bare: list[tuple[str, Exchange]] = []
     for name, items in cases.items():
         exchange = ask(endpoint, [user(endpoint.prompts.tool), *items], tools=_TOOLS, max_output_tokens=LEAST)
         if (trouble := busy(exchange)) is not None:
             return trouble
         if exchange.ok:
-            accepted.append(f"{name}: HTTP {exchange.status}")
+            accepted.append((f"{name} is accepted: HTTP {exchange.status}", exchange))
         elif not exchange.refused:
-            crashed.append(f"{name}: {'the connection ends' if exchange.cut else http(exchange)}")
+            crashed.append((f"{name}: {'the connection ends' if exchange.cut else http(exchange)}", exchange))
         elif not error_message(exchange):
-            bare.append(f"{name}: HTTP {exchange.status} without an error object")
-    if accepted or crashed:
-        worst = crashed[0] if crashed else f"accepted: {accepted[0].rpartition(':')[0]}"
-        return failed(
-            f"{len(accepted) + len(crashed)} of {len(cases)} malformed tool results are not refused; {worst}",
-            evidence=(*crashed, *accepted, *bare),
-        )
-    if bare:
-        return warned(bare[0], evidence=tuple(bare))
-    return passed(f"all {len(cases)} malformed tool results are refused")
+            bare.append((f"{name}: HTTP {exchange.status} without an error object", exchange))
+    wrong = [*crashed, *accepted]
+    found = [*wrong, *bare]
+    if not found:
+        return passed(f"all {len(cases)} malformed tool results are refused")
+    told, exchange = found[0]
+    decisive(endpoint, exchange)
+    evidence = tuple(fact for fact, _ in found)
+    if not wrong:
+        return warned(told, evidence=evidence)
+    return failed(f"{len(wrong)} of {len(cases)} malformed tool results are not refused; {told}", evidence=evidence)
 
 
 # ------------------------------------------------------------------------------------------------------ TL945
@@ -326,13 +331,14 @@ def response_choice_heeded(endpoint: Endpoint) -> Verdict:
     trouble = unanswered(usual, "a prompt with tools", may_refuse=True)
     if trouble is not None:
         return trouble
-    verdicts = [_required(endpoint), _named(endpoint), _allowed(endpoint, Reply(usual))]
-    for word in ("fail", "inconclusive", "warn"):
-        worst = [verdict for verdict in verdicts if verdict.word == word]
-        if worst:
-            told = tuple(verdict.message for verdict in verdicts)
-            return worst[0].__class__(worst[0].word, worst[0].message, told, worst[0].help)
-    return passed("; ".join(verdict.message for verdict in verdicts))
+    found = [_required(endpoint), _named(endpoint), _allowed(endpoint, Reply(usual))]
+    told = tuple(verdict.message for verdict, _ in found)
+    for word in ("fail", "inconclusive"):
+        for verdict, exchange in found:
+            if verdict.word == word:
+                decisive(endpoint, exchange)
+                return replace(verdict, evidence=told)
+    return passed("; ".join(told))
 
 
 def _chosen(exchange: Exchange, choice: str) -> Verdict | None:
@@ -342,17 +348,18 @@ def _chosen(exchange: Exchange, choice: str) -> Verdict | None:
     return unanswered(exchange, choice)
 
 
-def _required(endpoint: Endpoint) -> Verdict:
+def _required(endpoint: Endpoint) -> tuple[Verdict, Exchange]:
     exchange = endpoint.respond(endpoint.prompts.plain, tools=_TOOLS, tool_choice="required")
     choice = "tool_choice required"
-    return _chosen(exchange, choice) or _must_call(Reply(exchange), choice, endpoint.tokens, (_WEATHER, _WRITE))
+    verdict = _chosen(exchange, choice) or _must_call(Reply(exchange), choice, endpoint.tokens, (_WEATHER, _WRITE))
+    return verdict, exchange
 
 
-def _named(endpoint: Endpoint) -> Verdict:
+def _named(endpoint: Endpoint) -> tuple[Verdict, Exchange]:
     named = {"type": "function", "name": _WRITE}
     exchange = endpoint.respond(endpoint.prompts.tool, tools=_TOOLS, tool_choice=named)
     choice = f"tool_choice of the function {_WRITE}"
-    return _chosen(exchange, choice) or _must_call(Reply(exchange), choice, endpoint.tokens, (_WRITE,))
+    return _chosen(exchange, choice) or _must_call(Reply(exchange), choice, endpoint.tokens, (_WRITE,)), exchange
 
 
 def _must_call(reply: Reply, choice: str, tokens: int, allowed: Sequence[str]) -> Verdict:
@@ -366,17 +373,17 @@ def _must_call(reply: Reply, choice: str, tokens: int, allowed: Sequence[str]) -
     return failed(f"{choice} brings {reply.shape}, and no call")
 
 
-def _allowed(endpoint: Endpoint, usual: Reply) -> Verdict:
+def _allowed(endpoint: Endpoint, usual: Reply) -> tuple[Verdict, Exchange]:
     allowed = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": _WRITE}]}
     exchange = endpoint.respond(endpoint.prompts.tool, tools=_TOOLS, tool_choice=allowed)
     choice = f"allowed_tools of {_WRITE} alone"
-    told = _chosen(exchange, choice)
-    if told is not None:
-        return told
-    calls = Reply(exchange).calls
-    others = [call for call in calls if call.get("name") != _WRITE]
+    return _chosen(exchange, choice) or _only_allowed(Reply(exchange), choice, usual), exchange
+
+
+def _only_allowed(reply: Reply, choice: str, usual: Reply) -> Verdict:
+    others = [call for call in reply.calls if call.get("name") != _WRITE]
     if others:
         return failed(f"{choice} brings a call of {quoted(others[0].get('name'))}")
-    if calls or any(call.get("name") == _WEATHER for call in usual.calls):
-        return passed(f"{choice} brings {counted(len(calls), 'call')}, and none of {_WEATHER}")
+    if reply.calls or any(call.get("name") == _WEATHER for call in usual.calls):
+        return passed(f"{choice} brings {counted(len(reply.calls), 'call')}, and none of {_WEATHER}")
     return inconclusive(f"the model calls no {_WEATHER} where it is allowed to", cure=_COAX.format("tool"))
