@@ -57,7 +57,8 @@ def listed(endpoint: Endpoint) -> tuple[str, ...]:
         if exchange.object:
             what = f"HTTP {exchange.status}{complaint(exchange)}"
             raise TemplatelintError(
-                f"{endpoint.url} lists no models: GET {MODELS} answers {what}", help="name one: --model ID"
+                f"{endpoint.url} lists no models: GET {MODELS} answers {what}",
+                help=f"{_ADDRESS}, or name one: --model ID",
             )
         raise _not_compatible(endpoint, f"GET {MODELS} answers HTTP {exchange.status} without JSON")
     return tuple(dict.fromkeys(text(row.get("id")) for row in rows(exchange.value, "data") if text(row.get("id"))))
