@@ -37,15 +37,13 @@ _DIALECTS = {
     "mistral-style": "mistral",
     "thinking": "hermes",
 }
-# Calls as tags, behind thoughts that the prompt opens, in channels, with marks of their own round texts.
+# Calls as tags, behind thoughts that the prompt opens, in channels, with bare names of arguments.
 _REAL = {
     "Qwen3-Coder.jinja": "qwen3-coder",
-    "GLM-4.6.jinja": "glm",
     "deepseek-ai-DeepSeek-V3.1.jinja": "deepseek-v3.1",
     "LLMWildling-gpt-oss-220a20b.jinja": "harmony",
     "MiniMax-M2.jinja": "minimax-m2",
     "google-gemma-4-31B-it.jinja": "gemma4",
-    "CohereForAI-c4ai-command-r7b-12-2024-tool_use.jinja": "command-r7b",
 }
 # No more than a prompt: neither calls nor marks of thoughts.
 _BARE = "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}{% endfor %}<|assistant|>"
@@ -190,7 +188,7 @@ def test_another_tool_than_ours_that_is_forced(name: str, serve: Callable[[str],
 
 
 @needs_package
-@pytest.mark.parametrize("name", ["chatml-tools", "thinking", "mistral-style", "GLM-4.6.jinja"])
+@pytest.mark.parametrize("name", ["chatml-tools", "thinking", "mistral-style", "Qwen3-Coder.jinja"])
 def test_the_last_selector_wins_and_a_result_is_answered(name: str, serve: Callable[[str], Served]) -> None:
     served = serve(name)
     assert served.made.marker
@@ -205,7 +203,7 @@ def test_the_last_selector_wins_and_a_result_is_answered(name: str, serve: Calla
     again = ask(*further, {"role": "assistant", "content": scripts.STOP}, "Once more, @@write")
     assert _calls(again) == scripts.CALLS["write"]
     assert ask("@@plain @@stop")["message"]["content"].strip() == scripts.STOP
-    assert ask("@@stop @@plain" + " padding" * 600)["message"]["content"].strip() == scripts.PLAIN
+    assert ask("@@stop @@plain" + " padding" * 200)["message"]["content"].strip() == scripts.PLAIN
 
 
 @needs_package

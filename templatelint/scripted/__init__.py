@@ -34,6 +34,7 @@ class Scripted:
         prefix: what it says before, to close what the generation prompt opens; mostly empty.
         marker: what stands in prompts before the result of a tool, and chooses the script `answer`; may be empty.
         foreign: the dialect of the script `foreign`.
+        unread: scripts of calls that our model of llama.cpp does not read back.
         notes: what it cannot do, a clause each.
     """
 
@@ -43,6 +44,7 @@ class Scripted:
     prefix: str
     marker: str
     foreign: str
+    unread: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -87,6 +89,7 @@ def script(
         prefix=known.prefix,
         marker=known.result,
         foreign=foreign,
+        unread=known.unread,
         notes=notes,
     )
 
