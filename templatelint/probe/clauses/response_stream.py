@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from templatelint.probe import response_events as events
@@ -218,19 +218,25 @@ def items_consistent(endpoint: Endpoint) -> Verdict:
     verdict = events.faulty(plain)
     if verdict is not None:
         return verdict
-    streams = list(_both(endpoint, plain))
-    if endpoint.scripted is not None:
-        parallel = endpoint.respond(endpoint.prompts.parallel, tools=for_responses(TOOLS), stream=True)
-        streams += [] if events.faulty(parallel) else [read(parallel.frames)]
-    # of a response that failed nothing has to be there in the end
-    streams = [told for told in streams if told.terminal is None or kind_of(told.terminal) != events.FAILED]
-    for told in streams:
-        for message in contradictions(told):
+    count = 0
+    for told in chain(_both(endpoint, plain), _parallel(endpoint)):
+        if told.terminal is not None and kind_of(told.terminal) == events.FAILED:
+            continue  # of a response that failed nothing has to be there in the end
+        message = next(contradictions(told), "")
+        if message:
             return failed(message, evidence=_outline(told))
-    count = sum(len(told.items) for told in streams)
+        count += len(told.items)
     if not count:
         return inconclusive(_NOTHING)
     return passed(f"{counted(count, 'item')}, each in the end what was told of it before")
+
+
+def _parallel(endpoint: Endpoint) -> Iterator[Told]:
+    """The stream of two calls, where the model is sure to make them."""
+    if endpoint.scripted is not None:
+        exchange = endpoint.respond(endpoint.prompts.parallel, tools=for_responses(TOOLS), stream=True)
+        if events.faulty(exchange) is None:
+            yield read(exchange.frames)
 
 
 def _outline(told: Told) -> tuple[str, ...]:
@@ -244,13 +250,13 @@ def _outline(told: Told) -> tuple[str, ...]:
 
 def cut_stream_incomplete(endpoint: Endpoint) -> Verdict:
     """TL956."""
-    prompts, tools = endpoint.prompts, for_responses(TOOLS)
-    halves = (
-        _cut("text", endpoint.respond(prompts.long, max_output_tokens=LEAST, stream=True)),
-        _cut("call", endpoint.respond(prompts.write, tools=tools, max_output_tokens=LEAST, stream=True)),
-    )
+    story = _cut("text", endpoint.respond(endpoint.prompts.long, max_output_tokens=LEAST, stream=True))
+    if story.word == "fail":
+        return story
+    tools = for_responses(TOOLS)
+    call = _cut("call", endpoint.respond(endpoint.prompts.write, tools=tools, max_output_tokens=LEAST, stream=True))
     # one that was cut shows what the clause is about, though the model has not done the other
-    return min(halves, key=lambda verdict: ("fail", "pass", "inconclusive").index(verdict.word))
+    return call if call.word == "fail" or story.word == "inconclusive" else story
 
 
 def _cut(what: str, exchange: Exchange) -> Verdict:
@@ -361,7 +367,10 @@ def _misthought(told: Told, thoughts: Sequence[Item]) -> Iterator[Fault]:
         if item.last is None or not said:
             continue
         if not done:
-            yield f"{counted(len(said), 'delta')} of thoughts, and no {events.THOUGHTS_DONE[0]}", [*said, item.last]
+            yield (
+                f"{counted(len(said), 'delta')} of thoughts, and no {events.THOUGHTS_DONE[0]}",
+                [said[0], said[-1], item.last],
+            )
         elif said[-1] > done[-1] or done[-1] > item.last:
             places = sorted([said[-1], done[-1], item.last])
             yield f"{named(told.frames, done[-1])} does not stand between the last delta and the item's end", places
