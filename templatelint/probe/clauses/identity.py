@@ -24,6 +24,7 @@ _ABSENT = frozenset({404, 405, 501})
 _CLOSED = frozenset({401, 403})
 _FAILED = 500
 _MANY = 8  # tools, or models, that a message lists
+_LINE = 400  # characters of a command line
 _TYPES: Mapping[str, tuple[type, ...]] = {"id": (str,), "object": (str,), "created": (int, float), "owned_by": (str,)}
 _LATEST = ":latest"
 _OFF = "start llama-server without --tools: whoever reaches its port can run them; calling functions does not need it"
@@ -160,7 +161,7 @@ def _noted(served: Served) -> Iterator[str]:
             value = launch.settings[name]
             yield f"{name}: {_caps(value) if isinstance(value, dict) else quoted(value)}"
     if launch.arguments is not None:
-        yield f"started with: {' '.join(launch.arguments)}"
+        yield f"started with: {quoted(' '.join(launch.arguments), _LINE)}"
 
 
 def _caps(value: Mapping[str, Any]) -> str:
