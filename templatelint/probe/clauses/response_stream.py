@@ -256,7 +256,7 @@ def cut_stream_incomplete(endpoint: Endpoint) -> Verdict:
     tools = for_responses(TOOLS)
     call = _cut("call", endpoint.respond(endpoint.prompts.write, tools=tools, max_output_tokens=LEAST, stream=True))
     # one that was cut shows what the clause is about, though the model has not done the other
-    return story if story.word == call.word or call.word == "inconclusive" else call
+    return story if call.word in (story.word, "inconclusive") else call
 
 
 def _cut(what: str, exchange: Exchange) -> Verdict:
