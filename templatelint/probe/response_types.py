@@ -49,7 +49,7 @@ def _refused(form: Any, value: Mapping[str, Any], name: str) -> list[tuple[str, 
     try:
         form.model_validate(value, strict=True)
     except ValueError as error:
-        errors = getattr(error, "errors", list)()
+        errors: list[Any] = getattr(error, "errors", list)()
     except RecursionError:
         return [(name or "response", "nested too deeply", False)]
     else:
