@@ -45,7 +45,11 @@ def written(form: str, shown: Run, look: Look | None = None) -> str:
             f"{URL}: no clause is broken (llama.cpp b11549, model m), but 1 of 2 was inconclusive",
         ),
         (["skip"], {}, f"{URL}: nothing was judged (llama.cpp b11549, model m): the one check was skipped"),
-        ([], {"broken_off": "x"}, f"{URL}: nothing was judged (llama.cpp b11549, model m): no check was made; broken off: x"),
+        (
+            [],
+            {"broken_off": "x", "model": ""},
+            f"{URL}: nothing was judged (llama.cpp b11549): no check was made; broken off: x",
+        ),
         (["pass"], {"served": Served(), "model": ""}, f"{URL} keeps its clause"),
         (["pass"], {"scripted": "hermes"}, f"{URL} keeps its clause (llama.cpp b11549, scripted model m)"),
     ],

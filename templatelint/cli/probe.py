@@ -220,5 +220,6 @@ def _rehearse(session: Session, url: str, checks: Sequence[Check], options: Opti
     if form not in {"text", "json"}:
         raise click.UsageError(f"--dry-run has text and json, and no {form}")
     write = rehearsal.write_json if form == "json" else rehearsal.write_text
-    session.write(write(url, rehearsed(url, checks, options), session.paint))
+    planned = [*rehearsed(url, checks, options)]
+    session.write(write(url, planned, session.paint))
     return CLEAN

@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 _TEXT = "Hello, and a good day."
 _WRITE = ("write_file", {"path": "notes.txt", "content": "The tide comes in at six, and leaves again at noon."})
 _WEATHER, _OTHER = (("get_weather", {"city": city}) for city in (CITY, OTHER_CITY))
+_STREAM = {"content-type": "text/event-stream"}
 _CALLING = ("tool", "write", "parallel")  # prompts that ask for a call
 _THOUGHTS = "Let me see."
 _SHORT = 24  # tokens: fewer cut a call, or a long answer
 _LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens")
+_CONTEXT = 4096  # tokens
+_RESPONSE = "resp_1"
 _LENGTH = 5  # tokens of what is not cut
 
 
@@ -50,9 +53,8 @@ def answering(model: str, template: str, prompts: Prompts) -> Callable[[Asked], 
             told = _told(path, model, template)
             return _json(asked, told) if told is not None else _refused(asked, 404)
         if path in _ROUTES:
-            return (
-                _ROUTES[path](asked, body, _said(path, body, prompts)) if _sound(path, body) else _refused(asked, 400)
-            )
+            sound = _sound(path, body) and body.get("previous_response_id", _RESPONSE) == _RESPONSE
+            return _ROUTES[path](asked, body, _said(path, body, prompts)) if sound else _refused(asked, 400)
         if path == "/apply-template":
             return _json(asked, {"prompt": json.dumps(body.get("messages"))})
         if path == "/tokenize":
@@ -65,7 +67,8 @@ def answering(model: str, template: str, prompts: Prompts) -> Callable[[Asked], 
 def _told(path: str, model: str, template: str) -> Any:
     """What GET routes tell; None where there is no such route."""
     entry = {"id": model, "object": "model", "created": 0, "owned_by": "somebody"}
-    props = {"chat_template": template, "build_info": "b1", "total_slots": 1}
+    generation = {"n_ctx": _CONTEXT}
+    props = {"chat_template": template, "build_info": "b1", "total_slots": 1, "default_generation_settings": generation}
     routes = {
         "/health": {"status": "ok"},
         "/v1/models": {"object": "list", "data": [entry]},
@@ -173,8 +176,9 @@ def _respond(asked: Asked, body: Mapping[str, Any], said: _Said) -> Exchange:
     status = "incomplete" if said.cut else "completed"
     items = [*_items(said, status)]
     used = _length(body, said)
+    given = 30 if "previous_response_id" in body else 10  # with its history
     response = {
-        "id": "resp_1",
+        "id": _RESPONSE,
         "object": "response",
         "created_at": 1,
         "status": status,
@@ -190,11 +194,11 @@ def _respond(asked: Asked, body: Mapping[str, Any], said: _Said) -> Exchange:
         "top_p": 1.0,
         "metadata": {},
         "usage": {
-            "input_tokens": 10,
+            "input_tokens": given,
             "input_tokens_details": {"cached_tokens": 0},
             "output_tokens": used,
             "output_tokens_details": {"reasoning_tokens": 0},
-            "total_tokens": 10 + used,
+            "total_tokens": given + used,
         },
     }
     if not body.get("stream"):
@@ -322,9 +326,10 @@ def _refused(asked: Asked, status: int) -> Exchange:
 def _stream(asked: Asked, events: list[tuple[str, str]]) -> Exchange:
     raw = "".join(f"{f'event: {name}' + chr(10) if name else ''}data: {data}\n\n" for name, data in events).encode()
     frames = [Event(name, data, at / 1000) for at, (name, data) in enumerate(Frames().feed(raw))]
-    left = asked.leave_after is not None
-    seen = frames[: asked.leave_after] if left else frames
-    return Exchange(asked, 200, {"content-type": "text/event-stream"}, raw, tuple(seen), 0.1, left=left)
+    if asked.leave_after is None:
+        return Exchange(asked, 200, _STREAM, raw, tuple(frames), 0.1)
+    seen = (frames * asked.leave_after)[: asked.leave_after]  # what is left early would not have ended
+    return Exchange(asked, 200, _STREAM, raw, tuple(seen), 0.1, left=True)
 
 
 _ROUTES: Mapping[str, Callable[[Asked, Mapping[str, Any], _Said], Exchange]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from templatelint.errors import clip
 from templatelint.report.terminal import visible
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from templatelint.probe.rehearsal import Planned
     from templatelint.report.terminal import Paint
 
+_BODY = 3_000  # characters, which all but a prompt beyond the context have less of
 _SCRIPTED = " (where the scripted model is served)"
 
 
@@ -28,7 +30,7 @@ def write_text(url: str, planned: Iterable[Planned], paint: Paint) -> Iterator[s
         yield f"\n{paint(title, 'bold')}{_SCRIPTED if scripted else ''}\n"
         for asked in each.requests:
             sender = first_sent.setdefault(asked.key, name)
-            body = "" if asked.raw is None else f" {asked.raw.decode('utf-8', 'surrogatepass')}"
+            body = "" if asked.raw is None else f" {clip(asked.raw.decode('utf-8', 'surrogatepass'), _BODY)}"
             told = body if sender == name else f": the answer to {sender}'s is taken"
             yield f"  {visible(f'{asked.method} {asked.path}{told}')}\n"
         if not each.requests:
