@@ -57,7 +57,7 @@ def _refused(form: Any, value: Mapping[str, Any], name: str) -> list[tuple[str, 
     members: dict[str, tuple[str, bool]] = {}
     for each in errors:
         place = [str(step) for step in each["loc"]]
-        member = name or place[0]
+        member = name or (place[0] if place else "response")
         why, drifts = members.get(member, (f"{'.'.join(place[bool(not name) :])}: {each['msg']}".lstrip(": "), False))
         members[member] = why, drifts or "literal" in each["type"]
     return [(member, ascii(clip(why, _ROOM))[1:-1], drifts) for member, (why, drifts) in members.items()]
