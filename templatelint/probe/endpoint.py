@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 _ABSENT = frozenset({404, 405, 501})
-_ANTHROPIC = {"anthropic-version": "2023-06-01"}
+ANTHROPIC = {"anthropic-version": "2023-06-01"}
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ class Endpoint:
         linted: the model whose template ought to be in force; None where the user names none.
         tokens: that an answer may have, where a check does not need less.
         seconds: that a request may take.
+        wait: for so many seconds; where nothing is sent, there is nothing to wait for.
     """
 
     url: str
@@ -74,6 +76,7 @@ class Endpoint:
     linted: Model | None = None
     tokens: int = 512
     seconds: float = 60.0
+    wait: Callable[[float], None] = field(default=time.sleep, repr=False)
     exchanges: list[Exchange] = field(default_factory=list)
     _known: dict[tuple[Any, ...], Exchange] = field(default_factory=dict, repr=False)
 
@@ -155,7 +158,7 @@ class Endpoint:
             messages: messages, or the text of one of the user's.
             members: as for `chat`.
         """
-        return self._offered(MESSAGES, self.message_body(messages, **members), _ANTHROPIC)
+        return self._offered(MESSAGES, self.message_body(messages, **members), ANTHROPIC)
 
     def message_body(self, messages: str | Sequence[Any], **members: Any) -> dict[str, Any]:
         """The body of that request."""

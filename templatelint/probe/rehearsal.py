@@ -59,7 +59,15 @@ def rehearsed(url: str, checks: Sequence[Check], options: Options) -> Iterator[P
         first.append(asked)
         return answer(asked)
 
-    endpoint = Endpoint(url, options.model, send, linted=options.linted, tokens=options.tokens, seconds=options.seconds)
+    endpoint = Endpoint(
+        url,
+        options.model,
+        send,
+        linted=options.linted,
+        tokens=options.tokens,
+        seconds=options.seconds,
+        wait=lambda _: None,
+    )
     met = contacted(endpoint, Reach(vetting=True))
     yield Planned(None, tuple(first))
     met.prompts = prompts

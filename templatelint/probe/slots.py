@@ -57,7 +57,8 @@ class Watch:
             tokens: `max_tokens` of the request that is meant, which no other has.
             at: on the monotonic clock.
         """
-        time.sleep(max(0.0, at - time.monotonic(), self._last + APART - time.monotonic()))
+        now = time.monotonic()
+        self._endpoint.wait(max(0.0, at - now, self._last + APART - now))
         self._last = time.monotonic()
         path = f"/slots?model={quote(self._endpoint.model, safe='')}"
         return _slots(self._ask(path), tokens) or _gauges(self._ask("/metrics"))

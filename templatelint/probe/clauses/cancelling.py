@@ -11,7 +11,7 @@ from templatelint.probe.endpoint import CHAT, RESPONSES
 from templatelint.probe.exchange import Asked
 from templatelint.probe.slots import Watch
 from templatelint.probe.telling import busy, http, quoted
-from templatelint.probe.verdict import NoAnswer, failed, inconclusive, passed, skipped
+from templatelint.probe.verdict import WORDS, NoAnswer, failed, inconclusive, passed, skipped
 from templatelint.sources.endpoint.routes import rows
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # tokens that are allowed: more than come before we look, and numbers by which slots can be told apart
 _CHAT_TOKENS, _RESPONSE_TOKENS, _PLAIN_TOKENS = 30_011, 30_013, 30_029
 _EVENTS = 8  # of a stream, after which we hang up
-_SOON = 5.0  # seconds in which those come, and the next request is answered
+_SOON = 3.0  # seconds in which those come, and the next request is answered
 _SAMPLE = 64  # tokens by which it is measured how long an endless answer lasts
 _STREAM_LOOKS = (0.3, 1.9)  # seconds after we hung up
 _PLAIN_LEFT = 0.25  # seconds after which we give a plain answer up
@@ -39,18 +39,20 @@ def stream_abandoned(endpoint: Endpoint) -> Verdict:
         (RESPONSES, endpoint.response_body(prompt, max_output_tokens=_RESPONSE_TOKENS, stream=True), _RESPONSE_TOKENS),
     )
     watch = Watch(endpoint)
-    passes: dict[str, Verdict] = {}
+    found: dict[str, Verdict] = {}
     for path, body, tokens in streams:
         asked = Asked("POST", path, body, leave_after=_EVENTS, leave_at=_SOON)
         verdict = _abandoned(endpoint, watch, asked, tokens, _STREAM_LOOKS)
-        if verdict is not None and verdict.word != "pass":
-            return verdict
         if verdict is not None:
-            passes[path] = verdict
-    if not passes:
+            found[path] = verdict
+    if not found:
         return skipped(f"the server has no {CHAT}")
-    evidence = tuple(line for verdict in passes.values() for line in verdict.evidence)
-    return passed(f"streams that are left are given up: {', '.join(passes)}", evidence=evidence)
+    evidence = tuple(line for verdict in found.values() for line in verdict.evidence)
+    for word in WORDS:
+        for verdict in found.values():
+            if verdict.word == word != "pass":
+                return replace(verdict, evidence=evidence)
+    return passed(f"streams that are left are given up: {', '.join(found)}", evidence=evidence)
 
 
 def request_abandoned(endpoint: Endpoint) -> Verdict:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from templatelint.probe import call_deltas, chat_clients, chat_stream, leaks
 from templatelint.probe.chat_reply import Call as Entry
 from templatelint.probe.chat_reply import ChatReply
+from templatelint.probe.exchange import parsed
 from templatelint.probe.leak_causes import cause
 from templatelint.probe.prompts import CITY, OTHER_CITY, TOOLS
 from templatelint.probe.telling import counted, quoted
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _LISTED = 12  # further faults that the evidence has room for
 _ENOUGH = 40  # characters of a text that has to come in several parts
+_WANTED = [{"city": CITY}, {"city": OTHER_CITY}]
 _COAX = "--prompts FILE with a prompt that makes the model call"
 
 
@@ -113,11 +115,10 @@ def _invalid(endpoint: Endpoint, exchange: Exchange, reply: Streamed) -> Verdict
     fault = _unlike_tool(reply)
     if not fault:
         return None
-    if endpoint.scripted is None and (
-        any(entry.unlike_tool for entry in _plain(endpoint, exchange).calls)
-        or not _unlike_tool(chat_stream.read(endpoint.ask(exchange.asked, again=True)))
-    ):
-        return inconclusive(f"{fault}, as the model may have written")
+    if any(entry.unlike_tool for entry in _plain(endpoint, exchange).calls):
+        return inconclusive(f"{fault}, in the plain reply too: the model may have written that")
+    if endpoint.scripted is None and not _unlike_tool(chat_stream.read(endpoint.ask(exchange.asked, again=True))):
+        return inconclusive(f"{fault}, but not when asked again")
     return failed(fault)
 
 
@@ -170,25 +171,24 @@ def parallel_streamed(endpoint: Endpoint) -> Verdict:
     if early is not None:
         return early
     reply = chat_stream.read(exchange)
-    verdict = _misrouted(reply)
+    verdict = _misrouted(reply) or _others(endpoint, exchange, reply)
     if verdict is not None:
         return verdict
-    if len(reply.calls) < len((CITY, OTHER_CITY)):
-        return _too_few(endpoint, exchange, reply)
-    wanted = [{"city": CITY}, {"city": OTHER_CITY}]
-    entries = [Entry({"function": {"name": call.name, "arguments": call.arguments}}) for call in reply.calls]
-    fault = _unlike_tool(reply)
-    if fault or [entry.value for entry in entries] != wanted:
-        came = ", ".join(f"call {call.index}: {quoted(call.arguments)}" for call in reply.calls)
-        return failed(fault or f"two calls, for {CITY} and for {OTHER_CITY}, join to others: {came}")
     if reply.finish != "tool_calls":
         return failed(f"two streamed calls end with {_finish(reply)}, not with finish_reason 'tool_calls'")
     return passed(f"calls 0 and 1, for {CITY} and for {OTHER_CITY}, each with an id of its own")
 
 
-def _too_few(endpoint: Endpoint, exchange: Exchange, reply: Streamed) -> Verdict:
-    """One call or none, where the model writes two: lost in the stream, or before it."""
-    plain = _plain(endpoint, exchange)
-    if len(plain.calls) > len(reply.calls):
-        return failed(f"{len(plain.calls)} calls come at once, and {len(reply.calls)} as a stream")
-    return inconclusive(f"{counted(len(reply.calls), 'call')} of two came, in the plain reply too")
+def _others(endpoint: Endpoint, exchange: Exchange, reply: Streamed) -> Verdict | None:
+    """What there is to say where other calls come than the two: whether they are lost or mixed up in the stream."""
+    if [parsed(call.arguments) for call in reply.calls] == _WANTED:
+        return None
+    plain = _plain(endpoint, exchange).calls
+    if len(reply.calls) < len(_WANTED):
+        if len(plain) > len(reply.calls):
+            return failed(f"{len(plain)} calls come at once, and {len(reply.calls)} as a stream")
+        return inconclusive(f"{counted(len(reply.calls), 'call')} of two came, in the plain reply too")
+    came = ", ".join(f"call {call.index} {quoted(call.arguments)}" for call in reply.calls)
+    if [entry.value for entry in plain] != _WANTED:
+        return inconclusive(f"the model calls for something else, in the plain reply too: {came}")
+    return failed(f"calls for {CITY} and for {OTHER_CITY} join to others: {came}")
