@@ -108,8 +108,13 @@ BROKEN: list[tuple[str, Twist | tuple[Twist, ...], str]] = [
         edit(CHAT, put(f"{REPLY}.finish_reason", "stop"), when=lambda body: body.get("max_tokens") == 8),
         "goes on",
     ),
-    ("TL908", ignore("max_completion_tokens"), "max_completion_tokens 8 is not heeded"),
+    ("TL908", ignore("max_completion_tokens"), "max_completion_tokens 8 is not heeded: "),
     ("TL908", ignore("max_tokens"), "max_tokens 8 is not heeded"),
+    (
+        "TL908",
+        edit(CHAT, put(f"{REPLY}.finish_reason", "stop"), when=has("max_completion_tokens")),
+        "max_completion_tokens 8, streamed: finish_reason 'stop', though the answer goes on",
+    ),
     ("TL909", edit(CHAT, put(f"{CALLS}.0.function.arguments", {"city": "Paris"})), "are an object, not a JSON text"),
     ("TL909", edit(CHAT, put(f"{CALLS}.0.function.arguments", '"{}"')), "encoded twice"),
     ("TL909", edit(CHAT, put(f"{CALLS}.0.function.arguments", '{"city": "Par')), "are no JSON object"),
@@ -274,6 +279,8 @@ ALLOWED: list[tuple[str, tuple[Twist, ...], Word, str]] = [
         "warn",
         "max_completion_tokens is refused",
     ),
+    ("TL908", (edit(CHAT, drop("usage")),), "warn", "no usage tells"),
+    ("TL908", (edit(CHAT, put("usage.completion_tokens", 7)),), "warn", "7 completion tokens"),
     ("TL909", (edit(CHAT, put(f"{MESSAGE}.content", "")),), "pass", ""),
     ("TL910", (edit(CHAT, put(f"{MESSAGE}.content", "I ask get_weather about Paris.")),), "pass", ""),
     ("TL912", (edit(CHAT, put(CALLS, [])),), "pass", ""),
@@ -300,6 +307,12 @@ ALLOWED: list[tuple[str, tuple[Twist, ...], Word, str]] = [
     ("TL920", (edit(CHAT, status(400), when=LATE),), "inconclusive", "in its right form is not taken"),
     ("TL921", (edit(CHAT, status(400), when=lambda body: _result(body) is None),), "pass", "null: 400"),
     ("TL922", (instead(CHAT, lambda _: TAKEN, when=holds("Par")),), "pass", "200"),
+    (
+        "TL923",
+        (edit(CHAT, put(f"{MESSAGE}.content", "<thinking>Hm.</thinking> Hello.")),),
+        "warn",
+        "own way of writing",
+    ),
     ("TL923", (edit(CHAT, _answering(lambda body: _renamed(body["choices"][0]["message"]))),), "pass", "thoughts"),
 ]
 

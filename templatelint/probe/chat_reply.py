@@ -12,6 +12,7 @@ from templatelint.probe.prompts import TOOLS
 from templatelint.probe.schema import fault
 from templatelint.probe.telling import busy, http, quoted
 from templatelint.probe.verdict import failed, passed
+from templatelint.reading import THOUGHT
 from templatelint.sources.endpoint.routes import table, text
 
 if TYPE_CHECKING:
@@ -124,6 +125,14 @@ class ChatReply:
     def finish(self) -> str:
         """`finish_reason`."""
         return text(self.choice.get("finish_reason"))
+
+    @property
+    def cut_before_answer(self) -> bool:
+        """Whether the limit was reached while the model was still thinking, be it in the text."""
+        if self.finish != "length":
+            return False
+        said = self.content.strip()
+        return not said or any(said.startswith(start) and end not in said for start, end in THOUGHT)
 
     @property
     def told_finish(self) -> str:

@@ -29,7 +29,7 @@ def choice_none(endpoint: Endpoint) -> Verdict:
         return reply.unusable
     if reply.calls or reply.message.get("function_call"):
         return failed(f"tool_choice none is not heeded: {_named(reply) or 'a function_call'} arrives")
-    if reply.finish == "length" and not reply.content:
+    if reply.cut_before_answer:
         return inconclusive(f"nothing is said within {endpoint.tokens} tokens", cure=_ROOM)
     leak = leaks.found(reply.content)
     # the scripted model writes its call whatever is offered, and nothing is left to take it out
@@ -100,7 +100,7 @@ def _no_call(endpoint: Endpoint, reply: ChatReply, choice: str) -> Verdict:
     leak = leaks.found(reply.content)
     if leak is not None and leak.certain:
         return failed(f"{choice}: no call arrives, and content holds {leak.form}: {leak.shown}")
-    if reply.finish == "length" and not reply.content:
+    if reply.cut_before_answer:
         return inconclusive(f"neither a call nor text comes within {endpoint.tokens} tokens", cure=_ROOM)
     fact = f"{choice} is not heeded: no call, {reply.told_finish}, content {quoted(reply.content)}"
     if tools_shown(endpoint, endpoint.chat_body(endpoint.prompts.tool, tools=TOOLS)) is False:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from templatelint.probe import chat_stream
 from templatelint.probe.chat_reply import ChatReply
+from templatelint.probe.endpoint import CHAT
+from templatelint.probe.exchange import Asked
 from templatelint.probe.leak_causes import syntax_of
 from templatelint.probe.telling import busy, counted, http, quoted
 from templatelint.probe.thoughts import mark_in, thoughtless
@@ -12,14 +15,18 @@ from templatelint.probe.verdict import failed, inconclusive, passed, warned
 from templatelint.sources.endpoint.routes import table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
 
     from templatelint.probe.endpoint import Endpoint
+    from templatelint.probe.exchange import Exchange
     from templatelint.probe.verdict import Verdict
 
 _CUT = 8  # tokens
 _MORE = 64  # tokens that show whether an answer goes on
 _FINISHES = ("stop", "length", "tool_calls", "content_filter", "function_call")
+# of marks that models also write because they were asked to think
+_WORDS = ("thinking", "thought", "reasoning")
+_COAX = 'a "long" text in --prompts FILE that this model answers at length'
 _ROOM = "a higher --max-tokens gives it room"
 
 
@@ -85,21 +92,15 @@ def _is_count(value: Any) -> bool:
 
 def cut_reply_marked(endpoint: Endpoint) -> Verdict:
     """TL908."""
-    limits: tuple[Mapping[str, Any], ...] = (
-        {"max_tokens": _CUT},
-        {"max_tokens": None, "max_completion_tokens": _CUT},
-    )
     verdicts: list[Verdict] = []
     refused: list[str] = []
-    for limit in limits:
-        member = next(name for name, value in limit.items() if value is not None)
-        reply = ChatReply(endpoint.chat(endpoint.prompts.long, **limit))
-        if (turned_away := busy(reply.exchange)) is not None:
+    for member, exchange in _limited(endpoint):
+        if (turned_away := busy(exchange)) is not None:
             return turned_away
-        if reply.exchange.refused:
-            refused.append(f"{member} is refused: {http(reply.exchange)}")
-            continue
-        verdicts.append(reply.unusable or _cut_verdict(endpoint, reply, member))
+        if exchange.refused:
+            refused.append(f"{member} is refused: {http(exchange)}")
+        else:
+            verdicts.append(_limit_verdict(endpoint, exchange, member))
     if not verdicts:
         return failed("neither max_tokens nor max_completion_tokens is taken", evidence=tuple(refused))
     for word in ("fail", "inconclusive", "warn"):
@@ -107,9 +108,40 @@ def cut_reply_marked(endpoint: Endpoint) -> Verdict:
             if verdict.word == word:
                 return verdict
     # either of the two names does: models that refuse the old one exist, and servers that do not know the new one
-    if refused:
-        return warned(refused[0])
-    return verdicts[0]
+    return warned(refused[0]) if refused else verdicts[0]
+
+
+def _limited(endpoint: Endpoint) -> Iterator[tuple[str, Exchange]]:
+    """The answers under both names of the limit; the newer one streamed, so that who does not know it can be left."""
+    yield "max_tokens", endpoint.chat(endpoint.prompts.long, max_tokens=_CUT)
+    body = endpoint.chat_body(endpoint.prompts.long, max_tokens=None, max_completion_tokens=_CUT, stream=True)
+    yield "max_completion_tokens", endpoint.ask(Asked("POST", CHAT, body, leave_after=_MORE))
+
+
+def _limit_verdict(endpoint: Endpoint, exchange: Exchange, member: str) -> Verdict:
+    if exchange.left:
+        words = len(chat_stream.read(exchange).content.split())
+        if words > _CUT:
+            return failed(f"{member} {_CUT} is not heeded: {words} words come, and no end")
+        return inconclusive(f"{member} {_CUT}: {len(exchange.frames)} chunks come with {counted(words, 'word')}")
+    if exchange.ok and exchange.events is not None:
+        return _cut_stream_verdict(endpoint, exchange, member)
+    reply = ChatReply(exchange)
+    return reply.unusable or _cut_verdict(endpoint, reply, member)
+
+
+def _cut_stream_verdict(endpoint: Endpoint, exchange: Exchange, member: str) -> Verdict:
+    fault = chat_stream.broken(exchange)
+    if fault:
+        return inconclusive(fault)
+    streamed = chat_stream.read(exchange)
+    said = f"{member} {_CUT}, streamed: finish_reason {quoted(streamed.finish)}"
+    if streamed.finish == "length":
+        return passed(said)
+    cut = streamed.reasoning + streamed.content
+    if not _goes_on(endpoint, cut):
+        return inconclusive(f"{said}, the answer may have ended by itself", cure=_COAX)
+    return failed(f"{said}, though the answer goes on behind {quoted(cut[-30:])}")
 
 
 def _cut_verdict(endpoint: Endpoint, reply: ChatReply, member: str) -> Verdict:
@@ -123,19 +155,16 @@ def _cut_verdict(endpoint: Endpoint, reply: ChatReply, member: str) -> Verdict:
         if count < _CUT:
             return warned(f"{said}, and usage counts {counted(count, 'completion token')}")
         return passed(f"{said} and {count} completion tokens")
-    if not _goes_on(endpoint, reply, member):
-        return inconclusive(
-            f"{said}, the answer may have ended by itself",
-            cure='a "long" text in --prompts FILE that this model answers at length',
-        )
-    return failed(f"{said}, though the answer goes on behind {quoted((reply.thoughts + reply.content)[-30:])}")
+    cut = reply.thoughts + reply.content
+    if not _goes_on(endpoint, cut):
+        return inconclusive(f"{said}, the answer may have ended by itself", cure=_COAX)
+    return failed(f"{said}, though the answer goes on behind {quoted(cut[-30:])}")
 
 
-def _goes_on(endpoint: Endpoint, reply: ChatReply, member: str) -> bool:
+def _goes_on(endpoint: Endpoint, cut: str) -> bool:
     """Whether the same answer is longer where more of it is allowed."""
-    limit = {"max_tokens": None, member: _MORE}
-    longer = ChatReply(endpoint.chat(endpoint.prompts.long, **limit))
-    cut, whole = (each.thoughts + each.content for each in (reply, longer))
+    longer = ChatReply(endpoint.chat(endpoint.prompts.long, max_tokens=_MORE))
+    whole = longer.thoughts + longer.content
     return bool(cut) and len(whole.rstrip()) > len(cut.rstrip()) and whole.startswith(cut.rstrip())
 
 
@@ -149,10 +178,18 @@ def thoughts_apart(endpoint: Endpoint) -> Verdict:
         return reply.unusable
     mark = mark_in(reply.content, reply.thoughts)
     if mark:
-        return failed(f"content holds {mark}: {quoted(_around(reply.content, mark))}", cure=_parser_cure(endpoint))
+        return _marked(endpoint, f"content holds {mark}: {quoted(_around(reply.content, mark))}", mark)
     if reply.thoughts and reply.content:
         return passed(f"thoughts {quoted(reply.thoughts, 40)}, content {quoted(reply.content, 40)}")
     return _silent(endpoint, reply) if reply.thoughts else thoughtless(endpoint)
+
+
+def _marked(endpoint: Endpoint, fact: str, mark: str) -> Verdict:
+    if mark.strip("</>") in _WORDS:
+        syntax = syntax_of(endpoint.served.model)
+        if syntax is None or syntax.reasoning is None or mark not in (syntax.reasoning.start + syntax.reasoning.end):
+            return warned(f"{fact}, which may be the model's own way of writing")
+    return failed(fact, cure=_parser_cure(endpoint))
 
 
 def _silent(endpoint: Endpoint, reply: ChatReply) -> Verdict:

@@ -51,7 +51,7 @@ def _judged(endpoint: Endpoint, reply: ChatReply, broken: str) -> Verdict:
     said = reply.content.strip()
     if reply.message.get("refusal"):
         return inconclusive(f"the model refuses to answer: {quoted(reply.message['refusal'])}")
-    if reply.finish == "length" and (not said or said.startswith("{")):
+    if reply.cut_before_answer or (reply.finish == "length" and said.startswith("{")):
         return inconclusive(f"the answer is cut at {endpoint.tokens} tokens", cure=_ROOM)
     value = parsed(said)
     if not isinstance(value, Mapping):
