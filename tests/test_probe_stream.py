@@ -190,9 +190,26 @@ def cut_into(*lengths: int) -> Change:
     return change
 
 
+def other_end(answer: Answer) -> None:
+    events = answer.events or []
+    first = copy.deepcopy(events[-2].data)
+    first["choices"][0]["finish_reason"] = "length"
+    events.insert(-2, Sent(first))
+
+
+def again_at_the_end(answer: Answer) -> None:
+    events = answer.events or []
+    events.insert(-1, events[-2])
+
+
 def one_more_usage(answer: Answer) -> None:
     events = answer.events or []
     events.insert(-1, Sent({**events[0].data, "choices": [], "usage": USAGE}))
+
+
+def chunk(delta: Any, finish: Any = None) -> dict[str, Any]:
+    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    return {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
 
 ERROR = {"error": {"message": "no output", "type": "server_error"}}
@@ -222,7 +239,8 @@ BROKEN: list[tuple[str, tuple[Twist, ...], str]] = [
     ("TL925", on_stream(put("choices.0.delta.content", ["Hello"])), "content of chunk 1 is no text"),
     ("TL925", on_stream(put("choices.0.finish_reason", "eos")), "finish_reason is 'eos'"),
     ("TL925", on_stream(drop("choices.0.finish_reason")), "no chunk has a finish_reason"),
-    ("TL925", on_stream(on_data(lambda data: data["choices"][0].update(finish_reason="stop"))), "is given"),
+    ("TL925", on_stream(on_data(lambda data: data["choices"][0].update(finish_reason="stop"))), "goes on in chunk 2"),
+    ("TL925", on_stream(other_end), "finish_reason is 'length' at first and 'stop'"),
     ("TL925", on_stream(on_data(lambda data: data.update(id=f"chatcmpl-{id(data)}"))), "id is 'chatcmpl-"),
     ("TL925", (ignore("stream", CHAT),), "the answer's content-type is 'application/json"),
     ("TL926", on_stream(on_text(str.strip)), "as a stream"),
@@ -301,15 +319,11 @@ def usage_with_choice(answer: Answer) -> None:
     answer.events = [*events, done]
 
 
-def chunk(delta: Any, finish: Any = None) -> dict[str, Any]:
-    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-    return {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
-
-
 DONE_AT_ONCE = chunk({"role": "assistant"}, "stop")
 ODD: list[tuple[str, tuple[Twist, ...], str]] = [
     ("TL925", on_stream(on_choice(lambda choice: choice["delta"].update(role="assistant"))), "the role stands"),
     ("TL925", on_stream(on_choice(without_null_finish)), "no finish_reason"),
+    ("TL925", on_stream(again_at_the_end), "without anything in it follows"),
     ("TL925", on_stream(each(lambda event: setattr(event, "name", "message"))), "events are named"),
     ("TL927", on_stream(usage_with_choice, when=TOLD), "usage stands in a chunk with a choice"),
     ("TL927", (edit(CHAT, lambda _: Answer(ERROR, status=400), when=TOLD),), "stream_options is refused: HTTP 400"),

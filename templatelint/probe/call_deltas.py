@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -34,10 +35,9 @@ def faults(reply: Streamed) -> Iterator[str]:
         yield f"calls have the indices {quoted(', '.join(map(str, indices)))}, not those from 0 on"
     for call in reply.calls:
         yield from _call(call)
-    ids = [call.id for call in reply.calls]
-    for each in dict.fromkeys(ids):
-        if each and ids.count(each) > 1:
-            yield f"{counted(ids.count(each), 'call')} have the id {quoted(each)}"
+    for each, number in Counter(call.id for call in reply.calls if call.id).items():
+        if number > 1:
+            yield f"{number} calls have the id {quoted(each)}"
 
 
 def oddities(reply: Streamed) -> Iterator[str]:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from templatelint.probe.chat_stream import broken, choices
 from templatelint.probe.exchange import DONE
-from templatelint.probe.telling import quoted
+from templatelint.probe.telling import counted, quoted
 from templatelint.sources.endpoint.routes import rows, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from templatelint.probe.exchange import Event, Exchange
 
@@ -45,6 +45,10 @@ def oddities(exchange: Exchange) -> Iterator[str]:
         yield f"{silent} choices have no finish_reason, where others have null"
     if any(choice.get("finish_reason") == "" for _, _, choice in choices(exchange)):
         yield "finish_reason is an empty text in places, where others have null"
+    ends = [number for number, _, choice in choices(exchange) if choice.get("finish_reason")]
+    after = sum(number > ends[0] for number, _, _ in choices(exchange)) if ends else 0
+    if after:
+        yield f"{counted(after, 'choice')} without anything in it follows the one with finish_reason"
     named = {event.name for event in exchange.frames if event.name}
     if named:
         yield f"events are named {quoted(', '.join(sorted(named)))}, where OpenAI's have no names"
@@ -126,10 +130,16 @@ def _course(exchange: Exchange) -> Iterator[str]:
     wrong = [end for _, end in ends if not (isinstance(end, str) and end in _FINISHES)]
     if wrong:
         yield f"finish_reason is {_value(wrong[0])}, none of {', '.join(_FINISHES)}"
-    if len(ends) > 1:
-        yield f"finish_reason is given {len(ends)} times"
-    elif ends[0][0] != seen[-1][0]:
-        yield f"finish_reason stands in chunk {ends[0][0]}, and choices go on to chunk {seen[-1][0]}"
+    if len({repr(end) for _, end in ends}) > 1:
+        yield f"finish_reason is {_value(ends[0][1])} at first and {_value(ends[-1][1])} in chunk {ends[-1][0]}"
+    more = [number for number, _, choice in seen if number > ends[0][0] and _says(table(choice.get("delta")))]
+    if more:
+        yield f"finish_reason stands in chunk {ends[0][0]}, and the answer goes on in chunk {more[0]}"
+
+
+def _says(delta: Mapping[str, Any]) -> bool:
+    """Whether a delta adds something to what there is."""
+    return any(delta.get(name) for name in ("content", "reasoning_content", "reasoning", "refusal", "tool_calls"))
 
 
 def _end(exchange: Exchange) -> Iterator[str]:

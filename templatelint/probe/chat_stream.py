@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from templatelint.probe.verdict import Verdict
 
 _SAID = 160  # characters of what an error says
+_CALLS = 1 << 16  # more than any answer holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class CallDelta:
     Attributes:
         chunk: its number in the stream, from 1.
         at: seconds since the request was sent.
-        index: of the call; None where it is no whole number.
+        index: of the call; None where it is no number that counts calls.
         given: the object as it came.
         id: empty where it has none, as are type and name.
         arguments: a part of them; empty where it has none.
@@ -142,7 +143,7 @@ def _call_delta(number: int, at: float, row: Mapping[str, Any]) -> CallDelta:
     return CallDelta(
         number,
         at,
-        index if isinstance(index, int) and not isinstance(index, bool) else None,
+        index if isinstance(index, int) and not isinstance(index, bool) and 0 <= index < _CALLS else None,
         row,
         text(row.get("id")),
         text(row.get("type")),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 LARGEST = 1 << 18  # tokens: a prompt beyond a larger context has a megabyte and a half
 _SMALLEST = 16
+_ENDLESS = 1 << 40
 _MORE = 64  # tokens beyond the context
 _LETTERS = "qxzjkvwyfbgphmdlc"
 _LONG = 5  # letters of a word
@@ -21,7 +22,7 @@ _LONG = 5  # letters of a word
 def size(endpoint: Endpoint) -> int:
     """Tokens that a prompt and its answer may have together; 0 where the server does not tell."""
     found = [value for value in _told(endpoint) if isinstance(value, int) and not isinstance(value, bool)]
-    return next((value for value in found if value >= _SMALLEST), 0)
+    return next((value for value in found if _SMALLEST <= value < _ENDLESS), 0)
 
 
 def _told(endpoint: Endpoint) -> Iterator[Any]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # A llama-server notices that a client hung up when nothing has happened for a second, and to look at its state happens.
 APART = 1.5  # seconds
 _END = 8  # tokens before the end of a context, at which generation may end
+_MANY = 1 << 40
 _GAUGES = ("llamacpp:requests_processing", "vllm:num_requests_running", "sglang:num_running_reqs")
 _GAUGE = re.compile(rf"^({'|'.join(_GAUGES)})(?:\{{[^}}\n]*\}})? +(\d{{1,9}})", re.MULTILINE)
 
@@ -92,7 +93,7 @@ def _ours(slots: Sequence[Mapping[str, Any]], tokens: int) -> Mapping[str, Any] 
 
 def _count(slot: Mapping[str, Any], name: str) -> int:
     value = slot.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _MANY else 0
 
 
 def _gauges(exchange: Exchange) -> State | None:

@@ -123,7 +123,9 @@ def _usage_fault(asked: Exchange) -> str:
     for name, count in zip(_COUNTS, counts, strict=True):
         if not isinstance(count, int) or isinstance(count, bool) or count < 0:
             return f"usage.{name} is {quoted(count)}"
-    return "" if prompt + completion == total else f"usage does not add up: {prompt} + {completion} is not {total}"
+    if prompt + completion == total:
+        return ""
+    return f"usage does not add up: {quoted(prompt)} + {quoted(completion)} is not {quoted(total)}"
 
 
 def _unasked_fault(surplus: list[Event]) -> str:
@@ -183,7 +185,8 @@ def _cut(endpoint: Endpoint, what: str, prompt: str, members: dict[str, Any]) ->
     said = [f"content: {quoted(reply.content, _LINE)}"] if reply.content else []
     called = [f"call {call.index}: {quoted(call.name)} {quoted(call.arguments, _LINE)}" for call in reply.calls]
     return failed(
-        f"a {what} cut after {_FEW} tokens ends with finish_reason {quoted(reply.finish)}", evidence=(*said, *called)
+        f"a {what} cut after {_FEW} tokens ends with finish_reason {quoted(reply.finish)}",
+        evidence=(*said, *called[:_LISTED]),
     )
 
 

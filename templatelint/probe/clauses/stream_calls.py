@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from templatelint.probe.exchange import Exchange
     from templatelint.probe.verdict import Verdict
 
+_SHOWN = 3  # calls that a message has room for
 _LISTED = 12  # further faults that the evidence has room for
 _ENOUGH = 40  # characters of a text that has to come in several parts
 _WANTED = [{"city": CITY}, {"city": OTHER_CITY}]
@@ -50,7 +51,7 @@ def call_streamed(endpoint: Endpoint) -> Verdict:
         return failed(fault)
     odd = list(call_deltas.oddities(reply))
     if odd:
-        return warned(odd[0], evidence=tuple(odd[1:]))
+        return warned(odd[0], evidence=tuple(odd[1 : 1 + _LISTED]))
     return passed(f"{counted(len(reply.calls), 'call')} of {reply.calls[0].name}: {quoted(reply.calls[0].arguments)}")
 
 
@@ -188,7 +189,7 @@ def _others(endpoint: Endpoint, exchange: Exchange, reply: Streamed) -> Verdict 
         if len(plain) > len(reply.calls):
             return failed(f"{len(plain)} calls come at once, and {len(reply.calls)} as a stream")
         return inconclusive(f"{counted(len(reply.calls), 'call')} of two came, in the plain reply too")
-    came = ", ".join(f"call {call.index} {quoted(call.arguments)}" for call in reply.calls)
+    came = ", ".join(f"call {call.index} {quoted(call.arguments)}" for call in reply.calls[:_SHOWN])
     if [entry.value for entry in plain] != _WANTED:
         return inconclusive(f"the model calls for something else, in the plain reply too: {came}")
     return failed(f"calls for {CITY} and for {OTHER_CITY} join to others: {came}")
