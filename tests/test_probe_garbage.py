@@ -31,9 +31,10 @@ VALUES: tuple[Any, ...] = (
     "response.completed", "function_call", "tool_calls", "length",
 )  # fmt: skip
 BODIES = (
-    b"", b"\x00", b"\xff\xfe{", b"<html>", b"null", b"[", b"{" * 100_000, b"[" * 100_000, b"NaN", b"1e999", b'"x"', b"{}",
-    b"[]",     b'{"error": null}', b'{"error": "x"}', b'{"error": {"message": {}}}', b'{"choices": {}}', b'{"choices": [null]}',
-    b'{"output": 1}', b'{"content": "x"}', b'{"data": [1]}', b"9" * 10_000, b'{"a": ' + b"9" * 6_000 + b"}",
+    b"", b"\x00", b"\xff\xfe{", b"<html>", b"null", b"[", b"{" * 100_000, b"[" * 100_000, b"NaN", b"1e999", b'"x"',
+    b"{}", b"[]", b'{"error": null}', b'{"error": "x"}', b'{"error": {"message": {}}}', b'{"choices": {}}',
+    b'{"choices": [null]}', b'{"output": 1}', b'{"content": "x"}', b'{"data": [1]}', b"9" * 10_000,
+    b'{"a": ' + b"9" * 6_000 + b"}",
 )  # fmt: skip
 STATUSES = (200, 200, 200, 200, 201, 204, 400, 404, 422, 429, 500, 503, 999)
 KINDS = ("application/json", "text/event-stream", "text/html", "", "\x1b[31m")
