@@ -35,6 +35,7 @@ class Scripted:
         marker: what stands in prompts before the result of a tool, and chooses the script `answer`; may be empty.
         foreign: the dialect of the script `foreign`.
         unread: scripts of calls that our model of llama.cpp does not read back.
+        unwritten: scripts of calls for which there is no text: a sentence stands for it.
         notes: what it cannot do, a clause each.
     """
 
@@ -45,6 +46,7 @@ class Scripted:
     marker: str
     foreign: str
     unread: tuple[str, ...] = ()
+    unwritten: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -81,7 +83,10 @@ def script(
     calls = {name: tuple(wanted) for name, wanted in further.items() if not isinstance(wanted, str)}
     known = wording.of(model, dialect, calls)
     foreign = _foreign(model, known)
-    lines, notes = _lines(known, foreign, further)
+    plain = _plain(known, foreign, further)
+    unwritten = tuple(name for name in dict.fromkeys((*scripts.CALLS, *calls)) if name not in {**plain, **known.texts})
+    plain |= {name: f"{scripts.PLAIN} There is no call in {name}." for name in unwritten}
+    lines = _lines(known, plain, further)
     return Scripted(
         gguf=_file(model, known, lines),
         dialect=known.dialect,
@@ -90,46 +95,48 @@ def script(
         marker=known.result,
         foreign=foreign,
         unread=known.unread,
-        notes=notes,
+        unwritten=unwritten,
+        notes=tuple(_notes(known, unwritten)),
     )
 
 
-def _lines(
-    known: Wording, foreign: str, further: Mapping[str, str | Sequence[ToolCall]]
-) -> tuple[list[Script], tuple[str, ...]]:
-    """The scripts, and what is missing among them."""
+def _plain(known: Wording, foreign: str, further: Mapping[str, str | Sequence[ToolCall]]) -> dict[str, str]:
+    """Script → its text, of those that say something without calls, or what the template does not know for calls."""
     from templatelint import dialects
 
-    whole = dict(known.texts)  # with what closes the generation prompt's thoughts
-    plain = {
+    return {
         **scripts.TEXTS,
         scripts.ABOUT: f"{scripts.HANDSHAKE} {known.dialect}",
         scripts.FOREIGN: dialects.get(foreign).write(scripts.FOREIGN_CALLS),
         **{name: text for name, text in further.items() if isinstance(text, str)},
     }
-    calls = (*scripts.CALLS, *(name for name, wanted in further.items() if not isinstance(wanted, str)))
-    missing = [name for name in dict.fromkeys(calls) if name not in whole and name not in plain]
-    plain |= {name: f"{scripts.PLAIN} There is no call in {name}." for name in missing}
-    notes = []
-    if known.why:
-        notes.append(f"llama.cpp gives no prompt with this template: {known.why}")
-    elif scripts.TOOL in missing:
-        notes.append("the template writes no calls: scripts of calls say a sentence instead")
-    elif missing:
-        notes.append(f"there are no texts for the calls of {', '.join(missing)}: they say a sentence instead")
-    if known.unread:
-        notes.append(f"llama.cpp does not read back what the template writes for {', '.join(known.unread)}")
+
+
+def _lines(known: Wording, plain: Mapping[str, str], further: Iterable[str]) -> list[Script]:
+    """The scripts; a user's own goes before ours of the same name."""
     lines = []
     for name in dict.fromkeys((*scripts.NAMES, *further)):
-        endless, insistent = name in scripts.ENDLESS_NAMES, name in scripts.INSISTENT_NAMES
-        own = name in further
-        if name in plain:
-            lines.append(Script(name, plain[name], False, endless and not own, insistent and not own))
-        elif name in whole:
-            bare = not whole[name].startswith(known.prefix) or not known.prefix
-            text = whole[name] if bare else whole[name][len(known.prefix) :]
-            lines.append(Script(name, text, bare and bool(known.prefix)))
-    return lines, tuple(notes)
+        if name in known.texts and (name not in plain or name not in further):
+            text = known.texts[name]
+            bare = bool(known.prefix) and not text.startswith(known.prefix)
+            lines.append(Script(name, text if bare else text[len(known.prefix) :], bare))
+        elif name in plain:
+            own = name in further
+            endless, insistent = name in scripts.ENDLESS_NAMES, name in scripts.INSISTENT_NAMES
+            lines.append(Script(name, plain[name], endless=endless and not own, insistent=insistent and not own))
+    return lines
+
+
+def _notes(known: Wording, unwritten: Sequence[str]) -> Iterator[str]:
+    """What the model cannot do, a clause each."""
+    if known.why:
+        yield f"llama.cpp gives no prompt with this template: {known.why}"
+    elif scripts.TOOL in unwritten:
+        yield "the template writes no calls: scripts of calls say a sentence instead"
+    elif unwritten:
+        yield f"there is no text for the calls of {', '.join(unwritten)}: a sentence stands for it"
+    if known.unread:
+        yield f"llama.cpp does not read back what the template writes for {', '.join(known.unread)}"
 
 
 def _foreign(model: Model, known: Wording) -> str:
@@ -157,8 +164,8 @@ def _file(model: Model, known: Wording, lines: Sequence[Script]) -> bytes:
     facts = load()
     ends = Ends.of(model.tokenizer, facts)
     end = _end(model, facts.vocabulary.ends)
-    if len(lines) >= automaton.CHOICES:
-        raise TemplatelintError(f"{len(lines)} scripts are too many: {automaton.CHOICES - 1} are the most")
+    if len(lines) > automaton.SCRIPTS:
+        raise TemplatelintError(f"{len(lines)} scripts are too many: {automaton.SCRIPTS} are the most")
     if sum(len(line.text.encode("utf-8", "replace")) for line in lines) > _MOST_TEXT:
         raise TemplatelintError(f"the scripts have more than {_MOST_TEXT:,} bytes")
     tool = next((line.text for line in lines if line.name == scripts.TOOL and scripts.TOOL in known.texts), "")
@@ -170,6 +177,7 @@ def _file(model: Model, known: Wording, lines: Sequence[Script]) -> bytes:
         " between": known.between if forced.opener else "",
         " rest": forced.rest,
         " closer": forced.closer,
+        " thought_end": known.thought_end,
     }
     numbers = {line.name: number for number, line in enumerate(lines)}
     selectors = {selector(name): number for name, number in numbers.items()}
@@ -195,6 +203,7 @@ def _file(model: Model, known: Wording, lines: Sequence[Script]) -> bytes:
         # a reply that is JSON may begin like that too
         opens_replies=not forced.opener.startswith(("{", "[{")),
         closer=runs[" closer"],
+        thought_end=runs[" thought_end"],
     )
     return gguf(dict(_metadata(model, ends, words.texts, words.types)), automaton.tensors(plan))
 
@@ -245,7 +254,7 @@ def _metadata(
     yield "tokenizer.ggml.add_bos_token", (BOOL, ends.add_bos and bool(ends.bos_token))
     yield "tokenizer.ggml.add_eos_token", (BOOL, False)
     for key, text in (("bos", ends.bos_token), ("eos", ends.eos_token)):
-        if text:
+        if text in texts:
             yield f"tokenizer.ggml.{key}_token_id", (U32, texts.index(text))
     served = model.templates[:1] if model.picked else model.templates
     for template in served:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 CONTEXT = 8192  # tokens
 HEAD = 64  # values of a key
-CHOICES = 62  # scripts that there may be, and one state more
+CHOICES = 62  # what may be selected
+SCRIPTS = CHOICES - 2
 _CODE = 112  # signs of a piece
 _OWN, _SHARED = 16, 5  # states with a place of their own; those that are always there
 _CONSTANT = _CODE + _OWN  # where in the residual they stand
@@ -42,7 +43,7 @@ _PREFIX_STARTS, _OPENER_STARTS, _AGAIN = 9000.0, 7000.0, 7000.0  # the last two 
 _CHOICE_STARTS, _CLOSER_STARTS, _DEFAULT_STARTS, _OPENER_ALONE = 5000.0, 1600.0, 500.0, 400.0
 _ENDS_CALL = 2600.0  # the end of the reply once a call was forced
 _NEVER = -16000.0
-_PIECE, _FIRST_PIECE, _SPECIAL = -12000.0, -1000.0, -14000.0
+_UNCHOSEN, _PIECE, _SPECIAL = -1000.0, -12000.0, -14000.0
 _FIRST, _STEP = 300.0, 20.0  # what is wanted first, and how much less the next, where a grammar allows no piece
 
 # Scores are in nats, and what stands in the cache is a half: 40 more than the last token of the context loses.
@@ -106,6 +107,7 @@ class Plan:
         between: pieces that stand between plain text and an opener.
         bare_keys: in a call that the opener starts, braces with nothing in them are wanted first.
         opens_replies: a reply may be made to begin with the opener.
+        thought_end: pieces that end thoughts, where the reply may not end behind the call either; may be empty.
         closer: pieces that end a text inside such a call; may be empty.
     """
 
@@ -120,6 +122,7 @@ class Plan:
     opens_replies: bool = False
     bare_keys: bool = False
     closer: tuple[int, ...] = ()
+    thought_end: tuple[int, ...] = ()
 
 
 def tensors(plan: Plan) -> list[Tensor]:
@@ -174,7 +177,7 @@ class _States:
         self._rows: dict[int, list[tuple[float, list[float]]]] = {}  # id → weights of the states before it
         if not plan.prefix:
             self._start = self._base
-        self._call = len(plan.lines)  # what the opener selects
+        self._call = len(plan.lines)  # what the opener selects, until the end of thoughts selects the next
         self._choices = self._firsts()
         self._chain()
 
@@ -183,12 +186,16 @@ class _States:
     def embeddings(self) -> Iterator[list[float]]:
         """One row a token."""
         plan = self._plan
-        opener = plan.opener[-1] if plan.opener else None
+        modes = {
+            pieces[-1]: mode
+            for mode, pieces in ((self._call, plan.opener), (self._call + 1, plan.thought_end))
+            if pieces
+        }
         for token in plan.tokens:
             state = self._quiet if token.byte in _QUIET else self._base
             yield _embedding(state, token.chooses)
         for number in range(len(plan.tokens), plan.size):
-            yield _embedding(self._codes[number], self._call if number == opener else None)
+            yield _embedding(self._codes[number], modes.get(number))
 
     def outputs(self) -> Iterator[list[float]]:
         """One row a token."""
@@ -207,13 +214,10 @@ class _States:
                     row[_CHOICE + self._call] = _CLOSER_STARTS
             yield row
         for number in range(len(plan.tokens), plan.size):
-            row = self._row(number, self._constant(number))
+            row = self._row(number, _PIECE)
             for place, weight in self._choices.get(number, {}).items():
                 row[place] += weight
             yield row
-
-    def _constant(self, number: int) -> float:
-        return _FIRST_PIECE if number in self._choices else _PIECE
 
     def _row(self, number: int, constant: float) -> list[float]:
         row = [0.0] * WIDTH
@@ -238,15 +242,18 @@ class _States:
                 self._start_again(line, last, end)
             self._follow(line.pieces, last)
             for first in line.pieces[:1]:
-                self._add(first, _NEVER, self._quiet)
-                if number == plan.default:
-                    self._lead(first, _DEFAULT_STARTS, self._base if line.bare else self._start)
+                weight = _DEFAULT_STARTS if number == plan.default else _UNCHOSEN
+                self._lead(first, weight, self._base if line.bare else self._start)
         self._follow(plan.prefix, self._start)
         for first in plan.prefix[:1]:
             self._lead(first, _PREFIX_STARTS, self._base)
-            self._add(first, _NEVER, self._quiet)
+        last = _own_code(next(others))
+        self._add(end, _END, last)
         if plan.opener:
-            self._force_call(plan.opener[0], _own_code(next(others)))
+            self._force_call(plan.opener[0], _own_code(next(others)), last)
+        for first in plan.thought_end[:1]:
+            self._lead(first, _OPENER_STARTS, last if plan.opener else self._end)
+        self._follow(plan.thought_end, self._quiet)
 
     def _start_again(self, line: Line, last: list[float], end: int) -> None:
         for first in line.pieces[:1]:
@@ -254,7 +261,7 @@ class _States:
         if line.insistent:
             self._add(end, _END, last)
 
-    def _force_call(self, opener: int, closed: list[float]) -> None:
+    def _force_call(self, opener: int, closed: list[float], last: list[float]) -> None:
         """The way into a call where the reply may not end, or may begin with nothing else."""
         plan = self._plan
         if plan.between:
@@ -266,10 +273,12 @@ class _States:
         if plan.opens_replies:
             self._lead(opener, _OPENER_ALONE, self._base)
         self._follow(plan.opener, self._opened)
-        self._follow(plan.rest, self._end)
+        self._follow(plan.rest, last)
         for first in plan.rest[:1]:
             self._lead(first, _NEXT, self._opened)
         self._follow(plan.closer, self._base)
+        for first in plan.closer[:1]:
+            self._lead(first, _UNCHOSEN, self._base)
 
     def _follow(self, pieces: Sequence[int], last: list[float]) -> None:
         for before, piece in itertools.pairwise(pieces):
@@ -280,7 +289,7 @@ class _States:
 
     def _lead(self, number: int, weight: float, state: list[float]) -> None:
         """A piece that comes behind a state with that weight, all told."""
-        self._add(number, weight - self._constant(number), state)
+        self._add(number, weight - _PIECE, state)
 
     def _add(self, number: int, weight: float, state: list[float]) -> None:
         self._rows.setdefault(number, []).append((weight, state))
@@ -292,15 +301,11 @@ class _States:
         skipped = [number for number, line in enumerate(plan.lines) if line.bare]
         for number, line in enumerate(plan.lines):
             if line.pieces:
-                found[line.pieces[0]] = {_CHOICE + number: _CHOICE_STARTS - _FIRST_PIECE}
+                found[line.pieces[0]] = {_CHOICE + number: _CHOICE_STARTS - _UNCHOSEN}
         if plan.prefix:
             found[plan.prefix[0]] = {_CHOICE + number: _NEVER for number in (*skipped, self._call)}
-        if plan.opener:
-            found[plan.opener[0]] = {}
-        if plan.between:
-            found[plan.between[0]] = {}
         if plan.closer:
-            found[plan.closer[0]] = {_CHOICE + self._call: _CLOSER_STARTS - _FIRST_PIECE}
+            found[plan.closer[0]] = {_CHOICE + self._call: _CLOSER_STARTS - _UNCHOSEN}
         return found
 
 
