@@ -423,3 +423,5 @@ def test_what_is_read_is_not_written_over(cli: InProcess, template: Path) -> Non
     assert ran.err == f"error: {template} is the file that the template is taken from\n"
     ran = cli("cases", "--scripted-gguf", str(template.with_name("no") / "out.gguf"), "--template", str(template))
     assert (ran.code, "there is no folder" in ran.err) == (2, True)
+    ran = cli("cases", "--scripted-gguf", "-", "--template", str(template))
+    assert (ran.code, ran.err.splitlines()[0]) == (2, "error: --scripted-gguf writes a file, and nothing to stdout")

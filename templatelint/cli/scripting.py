@@ -60,6 +60,8 @@ def write(session: Session, wanted: Wanted) -> None:
 def _need_place(wanted: Wanted, model: Model, result: Path | None) -> None:
     """Refuse a file that is read, or that the result is written to."""
     out = wanted.out
+    if str(out) == "-":
+        raise TemplatelintError("--scripted-gguf writes a file, and nothing to stdout", help="name one: out.gguf")
     if out.is_dir():
         raise TemplatelintError(f"{out}: is a folder, not a file")
     if not out.exists():

@@ -36,17 +36,18 @@ _KEY, _CHOICE = _CONSTANT + 1, _CONSTANT + 2
 WIDTH = _CHOICE + CHOICES
 FEED = 32
 
-# How much of each stands in a logit, before the norm, which only multiplies by about 1.4. Codes of two states have up
-# to about half of their signs in common.
+# What a token's logit is, all told, where it comes next, starts, or is to wait; the norm multiplies all by about 1.3.
+# Of two codes up to three quarters of the signs are the same, by chance: half of a weight reaches another state.
 _NEXT, _END = 8000.0, 16000.0
-_PREFIX_STARTS, _OPENER_STARTS, _AGAIN = 9000.0, 7000.0, 7000.0  # the last two where the reply may not end
+_PREFIX_STARTS, _OPENER_STARTS, _AGAIN = 9000.0, 7000.0, 7000.0  # the last two: where no end is allowed
 _CHOICE_STARTS, _CLOSER_STARTS, _DEFAULT_STARTS, _OPENER_ALONE = 5000.0, 1600.0, 500.0, 400.0
 _ENDS_CALL = 2600.0  # the end of the reply once a call was forced
 _NEVER = -16000.0
 _UNCHOSEN, _PIECE, _SPECIAL = -1000.0, -12000.0, -14000.0
 _FIRST, _STEP = 300.0, 20.0  # what is wanted first, and how much less the next, where a grammar allows no piece
 
-# Scores are in nats, and what stands in the cache is a half: 40 more than the last token of the context loses.
+# Scores are in nats. A token loses some with its distance, and has more than all that it may lose: others have none.
+# What stands in the cache is a half, and before the root no sum is larger than one, 65,504.
 _PER_TOKEN = 0.9
 _TURN = 0.02 / CONTEXT  # radians a token
 ROPE_FACTOR = 1 / _TURN
