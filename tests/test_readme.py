@@ -19,11 +19,14 @@ from hub_server import Padded, Repo
 
 from templatelint import cards
 from templatelint.model import NEEDS
+from templatelint.probe import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hub_server import HubServer
+
+    from templatelint.probe.catalogue import Check
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -145,6 +148,10 @@ def test_the_index_of_rules_lists_every_rule() -> None:
     _compare(INDEX, "rules", _rules_under_needs())
 
 
+def test_the_index_of_rules_lists_every_clause_by_suite() -> None:
+    _compare(INDEX, "clauses", _clauses_under_suites())
+
+
 def _shell_lines() -> list[str]:
     blocks = re.findall(r"```sh\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
     return [line for block in blocks for line in block.splitlines()]
@@ -162,6 +169,21 @@ def _rules_under_needs() -> str:
         if listed
         for line in (f"### {need}", "", "| rule | name | what it finds | |", "|---|---|---|---|", *listed, "")
     ).rstrip("\n")
+
+
+def _clauses_under_suites() -> str:
+    head = ["", "| clause | name | what is promised | |", "|---|---|---|---|"]
+    return "\n".join(
+        line
+        for suite in catalogue.SUITES
+        for line in (f"### {suite}", *head, *(_clause(check) for check in catalogue.select([suite])), "")
+    ).rstrip("\n")
+
+
+def _clause(check: Check) -> str:
+    card = cards.clause(check.id)
+    marks = [f"{card.impact} {card.need}", *["core"] * check.core, *["scripted"] * (check.mode == "scripted")]
+    return f"| [{check.id}](probe/{check.id}.md) | {check.name} | {card.title} | {' · '.join(marks)} |"
 
 
 def _rows(folder: str, needs: Sequence[str]) -> Iterator[str]:
