@@ -265,7 +265,7 @@ BROKEN: list[tuple[str, tuple[Twist, ...], str]] = [
     ("TL928", on_stream(no_calls, put("choices.0.finish_reason", "stop")), "does not come as a stream"),
     ("TL929", on_stream(cut_into(), when=holds("@@write")), "all at once: "),
     ("TL929", on_stream(cut_into(9, 13, 2, 9, 90), when=holds("@@write")), "per value: "),
-    ("TL930", on_stream(on_calls(lambda call: call.update(index=0))), "call 0 is given the id"),
+    ("TL930", on_stream(on_calls(lambda call: call.update(index=0))), "another call begins"),
     ("TL930", on_stream(on_calls(lambda call: "id" in call and call.update(id="call_1"))), "2 calls have the id"),
     ("TL930", on_stream(drop_events(lambda event: any(call["index"] for call in _calls(event)))), "and 1 as a stream"),
     ("TL930", on_stream(exchanged), "join to others"),

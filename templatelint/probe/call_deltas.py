@@ -57,8 +57,7 @@ def _call(call: Call) -> Iterator[str]:
         yield f"the type of call {call.index} is {quoted(first.type)}"
     for delta in later:
         if delta.id and first.id:
-            said = "again" if delta.id == first.id else f"after {quoted(first.id)}"
-            yield f"call {call.index} is given the id {quoted(delta.id)} {said} in chunk {delta.chunk}"
+            yield _second_id(call.index, first, delta)
             break
     for delta in later:
         if delta.name and first.name:
@@ -69,6 +68,15 @@ def _call(call: Call) -> Iterator[str]:
         if given is not None and not isinstance(given, str):
             yield f"arguments of call {call.index} are {quoted(given)} in chunk {delta.chunk}, not a part of a text"
             break
+
+
+def _second_id(index: int, first: CallDelta, delta: CallDelta) -> str:
+    if delta.id != first.id and delta.name:
+        return (
+            f"another call begins in chunk {delta.chunk} with the index {index}, which the call {quoted(first.id)} has"
+        )
+    said = "again" if delta.id == first.id else f"after {quoted(first.id)}"
+    return f"call {index} is given the id {quoted(delta.id)} {said} in chunk {delta.chunk}"
 
 
 # --------------------------------------------------------------------------------------------- granularity

@@ -155,15 +155,21 @@ def _call_delta(number: int, at: float, row: Mapping[str, Any]) -> CallDelta:
 # ------------------------------------------------------------------------------------ what is no whole stream
 
 
-def unread(exchange: Exchange) -> Verdict | None:
+def unread(exchange: Exchange, *, failing: bool = True) -> Verdict | None:
     """What there is to conclude where the answer is no stream, or none that ends as streams do; None where it is one.
 
     A server that answers with something else altogether breaks the clause on framing, and shows nothing of others.
+
+    Args:
+        exchange: of a request for a stream.
+        failing: that the server fails in the midst of it breaks the clause; another check tells it otherwise.
     """
     if (turned_away := busy(exchange)) is not None:
         return turned_away
     if (instead := not_streamed(exchange)) or not exchange.frames:
         return inconclusive(f"nothing is streamed: {instead or 'the stream holds no chunk'}")
+    if not failing and (failure := _failure(exchange)):
+        return inconclusive(failure)
     fact = broken(exchange)
     return failed(fact) if fact else None
 
@@ -179,10 +185,16 @@ def not_streamed(exchange: Exchange) -> str:
 
 def broken(exchange: Exchange) -> str:
     """Why a stream is not whole, in a clause; empty where it is."""
+    fact = _failure(exchange)
+    if not fact and exchange.cut and not exchange.done:
+        return f"the connection ends after {counted(len(exchange.frames), 'chunk')}, before the stream does"
+    return fact
+
+
+def _failure(exchange: Exchange) -> str:
+    """What the server says in the stream of its own failure, in a clause; empty where it says nothing."""
     for number, event in enumerate(exchange.frames, 1):
         if error := event.object.get("error"):
             message = text(table(error).get("message")) or error
             return f"chunk {number} of the stream is an error: {quoted(message, _SAID)}"
-    if exchange.cut and not exchange.done:
-        return f"the connection ends after {counted(len(exchange.frames), 'chunk')}, before the stream does"
     return ""

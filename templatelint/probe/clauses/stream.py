@@ -167,7 +167,7 @@ def cut_stream_marked(endpoint: Endpoint) -> Verdict:
 
 def _cut(endpoint: Endpoint, what: str, prompt: str, members: dict[str, Any]) -> Verdict:
     exchange = endpoint.chat(prompt, max_tokens=_FEW, stream=True, **members)
-    early = chat_stream.unread(exchange)
+    early = chat_stream.unread(exchange, failing=not members)
     if early is not None:
         return early
     reply = chat_stream.read(exchange)
