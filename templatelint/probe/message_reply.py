@@ -26,7 +26,7 @@ _STOP_REASONS = frozenset({END, LIMIT, STOPPED, CALLS, "pause_turn", "refusal", 
 _MEMBERS: Mapping[str, Mapping[str, type]] = {
     "text": {"text": str},
     "tool_use": {"id": str, "name": str, "input": dict},
-    "thinking": {"thinking": str, "signature": str},
+    "thinking": {"thinking": str},  # and a signature, which only Anthropic can give: the SDK's types tell of it
 }
 _FILLED = frozenset({"id", "name"})
 _MANY = 64  # blocks that go back

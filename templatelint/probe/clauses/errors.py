@@ -12,7 +12,7 @@ from templatelint.probe.exchange import Asked
 from templatelint.probe.prompts import TOOLS, WEATHER
 from templatelint.probe.raising import raised
 from templatelint.probe.refusals import baseless, carries, judged, openai_fault
-from templatelint.probe.response_items import LEAST
+from templatelint.probe.response_items import LEAST, whole
 from templatelint.probe.telling import busy, error_message, http, quoted
 from templatelint.probe.verdict import failed, inconclusive, passed, skipped, warned
 from templatelint.sources.endpoint.routes import table
@@ -210,18 +210,24 @@ def overflow_refused(endpoint: Endpoint) -> Verdict:
     if size:
         exchange = endpoint.chat(context.beyond(size), max_tokens=_FEW)
         return busy(exchange) or _overflown(exchange, size)
+    return _beyond_what_is_not_told(endpoint)
+
+
+def _beyond_what_is_not_told(endpoint: Endpoint) -> Verdict:
+    """The same where the server does not tell how large its context is."""
+    unknown = "the server does not tell how many tokens its context holds"
     for words in _GUESSES:
         body = endpoint.chat_body(context.beyond(words), max_tokens=1)
         exchange = endpoint.ask(Asked("POST", CHAT, body, leave_at=_PATIENCE))
         if (trouble := busy(exchange)) is not None:
             return trouble
-        if exchange.left or not exchange.ok:
-            break
-    if exchange.left or exchange.ok:
-        return skipped(
-            f"the server does not tell how many tokens its context holds, and it is more than {_GUESSES[0]:,}"
-        )
-    return _overflown(exchange, 0)
+        if exchange.left:
+            return skipped(f"{unknown}, and has not refused {words:,} words within {_PATIENCE:g} s")
+        if exchange.cut or not exchange.ok:
+            return _overflown(exchange, 0)
+        if 0 < (read := _read(exchange)) < words:
+            return failed(f"a prompt of more than {words:,} words is cut to {read:,} tokens without a word")
+    return skipped(f"{unknown}, and it is more than {_GUESSES[-1]:,}")
 
 
 def _overflown(exchange: Exchange, size: int) -> Verdict:
@@ -250,10 +256,14 @@ def _overflow_fault(exchange: Exchange, size: int) -> str:
         return f"is answered {http(exchange)}"
     if "error" in exchange.object:
         return f"is answered with an error object and HTTP {exchange.status}"
-    read = table(exchange.object.get("usage")).get("prompt_tokens")
-    if isinstance(read, int) and not isinstance(read, bool) and 0 < read < size:
+    if 0 < (read := _read(exchange)) < size:
         return f"is answered: the server has cut it to {read:,} tokens without a word"
     return ""
+
+
+def _read(exchange: Exchange) -> int:
+    """Tokens of the prompt; 0 where they are not told."""
+    return whole(table(exchange.object.get("usage")).get("prompt_tokens")) or 0
 
 
 def _names(exchange: Exchange, size: int) -> bool:
