@@ -147,13 +147,15 @@ def _prompt(endpoint: Endpoint, body: Mapping[str, Any]) -> str | None:
 
 def applied(endpoint: Endpoint, body: Mapping[str, Any]) -> str | None:
     """What a llama-server makes of a request; None where it does not show it."""
+    asked = {key: body[key] for key in ("model", "messages", "tools") if key in body}
+    beside = endpoint.for_check()
     try:
-        # beside the record of the check: it is about another exchange
-        answer = endpoint.for_check().post(
-            _APPLY, {key: body[key] for key in ("model", "messages", "tools") if key in body}
-        )
+        answer = beside.post(_APPLY, asked)
     except NoAnswer:
         return None
+    finally:
+        # in front of the exchange that is judged, which stays the last one
+        endpoint.exchanges[-1:-1] = beside.exchanges
     found = answer.object.get("prompt") if answer.ok else None
     return found if isinstance(found, str) else None
 

@@ -148,12 +148,13 @@ def cut_call_marked(endpoint: Endpoint) -> Verdict:
             f"the model makes no call of write_file within {endpoint.tokens} tokens",
             cure='a "write" text in --prompts FILE that makes it call write_file',
         )
-    verdicts = [_cut_verdict(endpoint, whole, limit) for limit in _cuts(whole.tokens)]
-    for word in ("fail", "pass"):
-        for verdict in verdicts:
-            if verdict.word == word:
-                return verdict
-    return verdicts[0]
+    verdicts = []
+    for limit in _cuts(whole.tokens):
+        verdict = _cut_verdict(endpoint, whole, limit)
+        if verdict.word == "fail":
+            return verdict
+        verdicts.append(verdict)
+    return next((verdict for verdict in verdicts if verdict.word == "pass"), verdicts[0])
 
 
 def _cuts(tokens: int | None) -> tuple[int, ...]:
@@ -221,23 +222,28 @@ def cut_anywhere_agrees(endpoint: Endpoint) -> Verdict:
     whole = _called(endpoint)
     if whole.unusable is not None:
         return inconclusive(whole.unusable.message)
-    if not whole.calls or whole.tokens is None:
+    if not whole.calls or whole.tokens is None or not _spread(whole.tokens):
         return inconclusive(
-            "no call arrives that could be cut" if not whole.calls else "no usage tells how long a call is"
+            "no call arrives that could be cut"
+            if not whole.calls
+            else f"usage counts {quoted(whole.tokens)} tokens of a call"
         )
     deadline = time.monotonic() + _MOST_SECONDS
     tried = 0
-    found: list[str] = []
+    found: dict[int, str] = {}
     for limit in _spread(whole.tokens):
         if time.monotonic() > deadline:
             break
         tried += 1
-        differing = _disagreement(endpoint, limit)
-        if differing:
-            found.append(f"max_tokens {limit}: {differing}")
-    if found:
-        return failed(f"plain and streamed differ at {len(found)} of {tried} limits, {found[0]}", evidence=tuple(found))
-    return passed(f"plain and streamed agree at {tried} limits from 1 to {whole.tokens - 1} tokens")
+        if differing := _disagreement(endpoint, limit):
+            found[limit] = f"max_tokens {limit}: {differing}"
+    if not found:
+        return passed(f"plain and streamed agree at {tried} limits from 1 to {whole.tokens - 1} tokens")
+    first = next(iter(found))
+    # its two exchanges, which are known, end the record: they are what is told
+    _disagreement(endpoint, first)
+    told = tuple(found.values())
+    return failed(f"plain and streamed differ at {len(found)} of {tried} limits, {told[0]}", evidence=told)
 
 
 def _spread(tokens: int) -> list[int]:

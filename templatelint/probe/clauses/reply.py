@@ -101,9 +101,11 @@ def cut_reply_marked(endpoint: Endpoint) -> Verdict:
             refused.append(f"{member} is refused: {http(exchange)}")
         else:
             verdicts.append(_limit_verdict(endpoint, exchange, member))
+            if verdicts[-1].word == "fail":
+                return verdicts[-1]
     if not verdicts:
         return failed("neither max_tokens nor max_completion_tokens is taken", evidence=tuple(refused))
-    for word in ("fail", "inconclusive", "warn"):
+    for word in ("inconclusive", "warn"):
         for verdict in verdicts:
             if verdict.word == word:
                 return verdict
