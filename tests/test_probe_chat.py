@@ -204,6 +204,8 @@ UNWILLING: list[tuple[str, dict[str, Any], str]] = [
     ("TL910", {"tool": said("I do not know.")}, "calls nothing, in no syntax"),
     ("TL910", {"tool": said(f"One writes:\n```\n{HERMES}\n```\nto call it.")}, "may be an example"),
     ("TL911", {"write": said("I do not know.")}, "no call of write_file"),
+    ("TL911", {"write": said(HERMES)}, "TL910 tells of it"),
+    ("TL919", {"tool": said(HERMES)}, "TL910 tells of it"),
     ("TL916", {"parallel": said("I do not know.")}, "calls nothing"),
     ("TL919", {"tool": said("I do not know.")}, "calls nothing"),
     ("TL919", {"answer": said("")}, "says nothing behind the result"),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from templatelint.dialects.reply import Reply
 
+LEFT = "no call arrives, what looks like one stands in content: TL910 tells of it"
 _SEARCHED = 32_768  # characters of a text; a call comes early, or not at all
 _LEAD = 300  # characters that a model says before a call
 _NEAR = 80  # characters behind a mark within which a call names its function

@@ -84,7 +84,7 @@ def _uncalled(endpoint: Endpoint, reply: ChatReply) -> Verdict:
     if reply.finish == "tool_calls":
         return failed("finish_reason 'tool_calls' without any call")
     if leaks.found(reply.content) is not None:
-        return inconclusive("no call arrives, what looks like one stands in content: TL910 tells of it")
+        return inconclusive(leaks.LEFT)
     if tools_shown(endpoint, endpoint.chat_body(endpoint.prompts.tool, tools=TOOLS)) is False:
         return failed("the tools are taken, and the template in force never shows them to the model", cure=TOOLLESS)
     if reply.finish == "length":
@@ -143,6 +143,8 @@ def cut_call_marked(endpoint: Endpoint) -> Verdict:
     whole = ChatReply(endpoint.chat(endpoint.prompts.write, tools=TOOLS))
     if whole.unusable is not None:
         return inconclusive(whole.unusable.message)
+    if not whole.calls and leaks.found(whole.content) is not None:
+        return inconclusive(leaks.LEFT)
     if not whole.calls or whole.finish == "length":
         return inconclusive(
             f"the model makes no call of write_file within {endpoint.tokens} tokens",
@@ -188,7 +190,7 @@ def parallel_calls(endpoint: Endpoint) -> Verdict:
         return both.unusable
     if not both.calls:
         if leaks.found(both.content) is not None:
-            return inconclusive("no call arrives, what looks like one stands in content: TL910 tells of it")
+            return inconclusive(leaks.LEFT)
         return inconclusive("the model calls nothing: its template does not write two calls")
     unlike = both.unlike_tools
     cities = [table(call.value).get("city") for call in both.calls]

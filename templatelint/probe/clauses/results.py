@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from templatelint.probe import leaks
 from templatelint.probe.chat_reply import ChatReply
 from templatelint.probe.leak_causes import applied
 from templatelint.probe.prompts import CITY, TOOLS
@@ -31,6 +32,8 @@ def result_answered(endpoint: Endpoint) -> Verdict:
     first = ChatReply(endpoint.chat(endpoint.prompts.tool, tools=TOOLS))
     if first.unusable is not None:
         return inconclusive(first.unusable.message)
+    if not first.calls and leaks.found(first.content) is not None:
+        return inconclusive(leaks.LEFT)
     if not first.calls:
         return inconclusive(
             "the model calls nothing", cure='a "tool" text in --prompts FILE that makes it call get_weather'
