@@ -21,8 +21,8 @@ _LONG = 5  # letters of a word
 
 def size(endpoint: Endpoint) -> int:
     """Tokens that a prompt and its answer may have together; 0 where the server does not tell."""
-    found = [value for value in _told(endpoint) if isinstance(value, int) and not isinstance(value, bool)]
-    return next((value for value in found if _SMALLEST <= value < _ENDLESS), 0)
+    whole = (value for value in _told(endpoint) if isinstance(value, int) and not isinstance(value, bool))
+    return next((value for value in whole if _SMALLEST <= value < _ENDLESS), 0)
 
 
 def _told(endpoint: Endpoint) -> Iterator[Any]:

@@ -32,14 +32,12 @@ class State:
     Attributes:
         runs: it still works on it.
         ended: it ended where its context does, and not before; None where the server does not say.
-        context: tokens that a slot holds; 0 where it does not say.
         shown: the same in a line.
         sure: the server is up to date with what it says.
     """
 
     runs: bool
     ended: bool | None
-    context: int
     shown: str
     sure: bool = True
 
@@ -80,7 +78,7 @@ def _slots(exchange: Exchange, tokens: int) -> State | None:
     if count:
         shown += f", {count} of {context} tokens in ours"
     runs = any(slot["is_processing"] for slot in ([ours] if ours is not None else slots))
-    return State(runs, count >= context - _END if count and context else None, context, shown)
+    return State(runs, count >= context - _END if count and context else None, shown)
 
 
 def _ours(slots: Sequence[Mapping[str, Any]], tokens: int) -> Mapping[str, Any] | None:
@@ -102,4 +100,4 @@ def _gauges(exchange: Exchange) -> State | None:
         return None
     running = sum(int(value) for _, value in found)
     # others than llama-server count when they next have something to do
-    return State(running > 0, None, 0, f"{found[0][0]} is {running}", sure=found[0][0] == _GAUGES[0])
+    return State(running > 0, None, f"{found[0][0]} is {running}", sure=found[0][0] == _GAUGES[0])

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from templatelint.probe import chat_stream
+from templatelint.probe import chat_stream, context
 from templatelint.probe.endpoint import CHAT, RESPONSES
 from templatelint.probe.exchange import Asked
 from templatelint.probe.slots import Watch
@@ -77,7 +77,7 @@ def _abandoned(
     for after in looks:
         state = watch.look(tokens, left + after)
         if state is None:
-            return _by_next(endpoint, what)
+            return _by_next(endpoint, what, start)
         seen.append((time.monotonic() - left, state))
         if not state.runs:
             break
@@ -93,10 +93,8 @@ def _by_state(endpoint: Endpoint, what: str, seen: list[tuple[float, State]], be
         return failed(fact) if state.sure else inconclusive(fact)
     if state.ended and len(seen) > 1:
         return failed(f"{what} runs on to the end of its context after its client hung up")
-    if _over_by_itself(endpoint, state, before + after):
-        return inconclusive(
-            f"{what} was over by itself before anybody could look", cure="serve the model with a larger context"
-        )
+    if state.ended or (state.ended is None and _over_by_itself(endpoint, before + after)):
+        return _too_short(what)
     fault = _next_fault(endpoint)
     if fault:
         return failed(f"{what} was left, and {fault}")
@@ -113,13 +111,17 @@ def _not_left(exchange: Exchange) -> Verdict:
     return inconclusive(f"the answer that never ends is over after {exchange.seconds:.2f} s{said}")
 
 
-def _over_by_itself(endpoint: Endpoint, state: State, seconds: float) -> bool:
-    """Whether the answer may have come to the end of its context before it was looked for."""
-    if state.ended is not None:
-        return state.ended
+def _over_by_itself(endpoint: Endpoint, seconds: float) -> bool:
+    """Whether an endless answer may come to the end of its context in that time."""
     sample = endpoint.chat(endpoint.prompts.endless, max_tokens=_SAMPLE)
-    tokens = min(state.context or _PLAIN_TOKENS, _PLAIN_TOKENS)
+    tokens = min(context.size(endpoint) or _PLAIN_TOKENS, _PLAIN_TOKENS)
     return sample.seconds * tokens / _SAMPLE < seconds
+
+
+def _too_short(what: str) -> Verdict:
+    return inconclusive(
+        f"{what} was over by itself before anybody could look", cure="serve the model with a larger context"
+    )
 
 
 # ----------------------------------------------------------------------------------------- the request after it
@@ -141,11 +143,13 @@ def _next_fault(endpoint: Endpoint) -> str:
     return "" if exchange.ok and rows(exchange.value, "choices") else f"the next request gets {http(exchange)}"
 
 
-def _by_next(endpoint: Endpoint, what: str) -> Verdict:
+def _by_next(endpoint: Endpoint, what: str, start: float) -> Verdict:
     """What the next request shows where the server does not tell its state."""
     if endpoint.get("/props").object.get("total_slots") != 1:
         return skipped("the server does not tell what it is working on", cure="llama-server --slots, or --metrics")
     fault = _next_fault(endpoint)
     if fault:
         return failed(f"{what} was left, and {fault} of the only slot")
+    if _over_by_itself(endpoint, time.monotonic() - start):
+        return _too_short(what)
     return passed("what a client leaves is given up: the only slot serves the next request")
