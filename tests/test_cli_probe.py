@@ -218,6 +218,9 @@ def test_prompts_of_the_users_own(cli: InProcess, tmp_path: Path) -> None:
         (["--api-key-file", "two"], "two holds a space, a newline or another character that no key may have"),
         (["--output-format", "sarif"], 'unknown output format "sarif"'),
         (["--dry-run", "--output-format", "html"], "--dry-run has text and json, and no html"),
+        (["--prompts", "good.json", "-o", "good.json"], "good.json is read: the result would take its place"),
+        (["--api-key-file", "one", "-o", "./one"], "one is read: the result would take its place"),
+        (["--template", "deaf.jinja", "-o", "deaf.jinja"], "deaf.jinja is read: the result would take its place"),
     ],
 )
 def test_what_is_wrong_with_the_command_line_is_told_before_anything_is_sent(
@@ -230,6 +233,7 @@ def test_what_is_wrong_with_the_command_line_is_told_before_anything_is_sent(
         "empty": "\n",
         "two": "a b",
     }
+    files |= {"good.json": "{}", "one": SECRET}
     for name, content in files.items():
         (folder / name).write_text(content)
         (folder / name).chmod(0o600)

@@ -10,12 +10,15 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import pytest
+from probed_by_hand import URL, exchange, probed, result
 from program import ROOT, environment
 from reports_by_hand import finding, report, whole
 
 from templatelint import diff, engines, inspection, outcomes, sources
 from templatelint import report as reports
 from templatelint.report import page as pages
+from templatelint.report import probed as told_of_probes
+from templatelint.report.probed import Look, Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -77,7 +80,7 @@ def windows(browser: Browser) -> dict[bool, Window]:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a page of a comparison, one of inspected models and one of findings."""
+    """A folder with a page of a comparison, one of inspected models, one of findings and one of an endpoint."""
     folder = tmp_path_factory.mktemp("pages")
     asked = engines.running(("transformers", "llama.cpp", "vllm", "sglang"))
     a, b = (
@@ -96,6 +99,11 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     text = "".join(reports.write("html", report(*findings), reports.Setting()))
     (folder / "lint.html").write_text(text, "utf-8")
+    long = exchange("z" * 3000)
+    kept = [result("pass", "fine", name="kept"), result("skip", "no such route", exchanges=())]
+    faulty = [result("fail", "x" * 300, exchanges=(long, long), evidence=("y" * 300,)), result("warn", "odd"), *kept]
+    shown = Run(URL, (probed(*faulty, model="bad"), probed(*kept, model="good")))
+    (folder / "probe.html").write_text("".join(told_of_probes.write("html", shown, Look())), "utf-8")
     return folder
 
 
@@ -272,6 +280,29 @@ def test_a_finding_leads_to_the_page_of_its_rule(opened: Callable[..., Page], sc
     link = page.get_by_role("link", name="What TL201 is about")
     link.click()
     page.locator("#rule-TL201").wait_for(state="visible")
+    if scripts:
+        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        assert page.evaluate("document.documentElement.scrollWidth") == NARROW
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_checks_are_filtered_by_verdict(opened: Callable[..., Page], scripts: bool) -> None:
+    page = opened("probe.html", scripts=scripts)
+    shown = {word: page.locator(f"#m1 .one.{word}") for word in ("fail", "warn", "pass", "skipped")}
+    assert [each.is_visible() for each in shown.values()] == [True, True, True, False]
+    page.get_by_label("skipped").check()
+    page.get_by_label("kept").uncheck()
+    assert [each.is_visible() for each in shown.values()] == [True, True, False, True]
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_model_leads_to_its_checks_and_those_to_raw_answers(opened: Callable[..., Page], scripts: bool) -> None:
+    page = opened("probe.html", scripts=scripts, width=NARROW)
+    page.get_by_role("link", name="bad").click()
+    answer = page.locator("#m1 .one.fail .exchange").last
+    assert not answer.locator("pre").last.is_visible()
+    answer.locator("summary").click()
+    assert answer.locator("pre").last.is_visible()
     if scripts:
         page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
         assert page.evaluate("document.documentElement.scrollWidth") == NARROW

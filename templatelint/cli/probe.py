@@ -81,6 +81,7 @@ def command(session: Session, url: str, **values: Any) -> int:
     named = _named(url, flags)
     secret = key.read(session, flags.api_key_file)
     options = Options(flags.model, _linted(session, flags), secret, _own(flags), flags.max_tokens, flags.timeout)
+    _need_other_file(session, options, flags)
     hide = _hiding(url, secret)
     if flags.dry_run:
         return _rehearse(session, named, checks, options, form)
@@ -145,6 +146,16 @@ def _own(flags: _Flags) -> Any:
     _, texts = json_object.read(flags.prompts)
     with_own(Prompts(), texts, flags.prompts)
     return texts, flags.prompts
+
+
+def _need_other_file(session: Session, options: Options, flags: _Flags) -> None:
+    """Refuse to write the result over a file of the user's that was read."""
+    from templatelint.cli.references import Read, need_other_file
+    from templatelint.report import Unreadable
+
+    files = tuple(Unreadable(path, "") for path in (flags.prompts, flags.api_key_file) if path is not None)
+    models = ((options.linted.ref, options.linted),) if options.linted else ()
+    need_other_file(session.output_file, Read(models, files))
 
 
 def _hiding(url: str, secret: str) -> Callable[[str], str]:

@@ -66,7 +66,7 @@ def width(text: str) -> int:
 # a word as a shell reads it, with what is quoted in it; a command of such words
 _WORD = r"""(?:'[^']*'|"[^"]*"|[^\s'"`;,()])+"""
 _COMMAND = re.compile(
-    r"\b(?:templatelint (?:lint|vet|inspect|pin|diff|embed|extract|render|parse|rule|cases|engines)"
+    r"\b(?:templatelint (?:lint|vet|inspect|pin|diff|embed|extract|render|parse|probe|rule|cases|engines)"
     rf"|ollama (?:pull|run)|hf download)(?: {_WORD})+"
 )
 _HELD = "\0"  # in place of a space; visible text has none
