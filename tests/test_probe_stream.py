@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from live_answers import DONE
 from live_answers import Event as Sent
-from live_model import said
+from live_model import by_words, said
 from live_server import (
     CHAT,
     CHATML,
@@ -86,6 +86,15 @@ def test_a_right_server_keeps_all_of_them() -> None:
         found = probed(server.url, *MINE)
     assert {check: (result.verdict.word, result.verdict.message) for check, result in found.items()} == {
         check: ("pass", found[check].verdict.message) for check in MINE
+    }
+
+
+def test_a_willing_model_that_is_not_scripted_shows_what_it_can() -> None:
+    with LiveServer(context=CONTEXT, choose=by_words) as server:
+        found = probed(server.url, *MINE)
+    skipped = {"TL930", "TL932", *SLOW}
+    assert {check: result.verdict.word for check, result in found.items()} == {
+        check: "skip" if check in skipped else "pass" for check in MINE
     }
 
 
