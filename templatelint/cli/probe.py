@@ -43,7 +43,7 @@ class _Flags:
     cls=Command,
     examples=(
         "templatelint probe http://localhost:8080 --template chat_template.jinja",
-        "templatelint probe http://localhost:8000/v1 --suite all --output-format junit -o probe.xml",
+        "templatelint probe http://localhost:8080 --suite all --dry-run",
     ),
 )
 @click.argument("url", metavar="URL")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command(
     cls=Command,
-    examples=("templatelint rule TL201", "templatelint rule TL9", "templatelint rule --all --output-format json"),
+    examples=("templatelint rule TL201", "templatelint rule --all --output-format json"),
 )
 @click.argument("rule", required=False)
 @click.option("--all", "every", is_flag=True, help="Every card.")
