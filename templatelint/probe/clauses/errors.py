@@ -157,24 +157,26 @@ def _of_refusals(told: Sequence[tuple[str, Raised, Exchange]]) -> Verdict:
     if "crashed" in by_word:
         one, exchange = by_word["crashed"][0]
         how = "a connection that ends" if exchange.cut else f"HTTP {exchange.status}"
-        return failed(
-            f"{one.name}, which the template refuses with {quoted(one.words, _SAID)}, is answered with {how}",
-            evidence=evidence,
-        )
+        refused = f"a conversation with {one.name}, which the template refuses with {quoted(one.words, _SAID)},"
+        return failed(f"{refused} is answered with {how}", evidence=evidence)
     silent = [pair for pair in by_word.get("silent", ()) if pair[0].common]
     if silent:
         one, exchange = silent[0]
+        lacking = f"the template's words {quoted(one.words, _SAID)}"
         return warned(
-            f"{one.name} is refused without the template's words {quoted(one.words, _SAID)}: {http(exchange)}",
-            evidence=evidence,
+            f"a conversation with {one.name} is refused without {lacking}: {http(exchange)}", evidence=evidence
         )
     if "told" in by_word:
         one, exchange = by_word["told"][0]
-        return passed(f"{one.name} is refused with the template's words: {quoted(one.words, _SAID)}", evidence=evidence)
+        return passed(
+            f"a conversation with {one.name} is refused with the template's words: {quoted(one.words, _SAID)}",
+            evidence=evidence,
+        )
     if "silent" in by_word:
         return skipped("the server refuses what the template would refuse before the template sees it")
     return inconclusive(
-        f"the template refuses {told[0][1].name} as we render it, and the server answers it", evidence=words + evidence
+        f"the template refuses a conversation with {told[0][1].name} as we render it, and the server answers it",
+        evidence=words + evidence,
     )
 
 
