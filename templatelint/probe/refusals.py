@@ -34,6 +34,7 @@ class Answered(NamedTuple):
     wrong: str
     bare: str
     said: str
+    exchange: Exchange
 
     @property
     def fault(self) -> str:
@@ -100,8 +101,8 @@ def judged(  # noqa: PLR0913 (what is asked, and how its answers are read)
     lines = tuple(one.said for one in found)
     wrong = [one for one in found if one.wrong or (shape and one.bare)]
     if wrong:
-        if not gone and wrong[0].wrong != _GONE:  # what decides is what was asked last
-            endpoint.post(path, dict(bad)[wrong[0].what], headers=headers)
+        if not gone and wrong[0].wrong != _GONE:
+            _decides(endpoint, wrong[0].exchange)
         if len(bad) == 1:
             return failed(f"{what} is not refused as faulty: {wrong[0].fault}", evidence=lines)
         told = ", ".join(f"{one.what} ({one.fault})" for one in wrong)
@@ -127,7 +128,13 @@ def _answered(path: str, what: str, exchange: Exchange, shape: Callable[[Exchang
         fault = shape(exchange)
         bare = f"HTTP {exchange.status} {fault}" if fault else ""
     told = f"HTTP {exchange.status}{complaint(exchange)}" if exchange.status else _GONE
-    return Answered(what, wrong, bare, f"POST {path}, {what}: {told}")
+    return Answered(what, wrong, bare, f"POST {path}, {what}: {told}", exchange)
+
+
+def _decides(endpoint: Endpoint, exchange: Exchange) -> None:
+    """Put an exchange behind the others of the check: what decides is the last one."""
+    others = [each for each in endpoint.exchanges if each is not exchange]
+    endpoint.exchanges[:] = [*others, exchange]
 
 
 def _wrong(exchange: Exchange) -> str:
