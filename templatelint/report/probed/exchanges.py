@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 # members that tell a reader nothing, of requests and of answers
 _PLAIN = frozenset({"model", "temperature"})
-_TIMES = frozenset({"model", "created", "created_at", "completed_at", "system_fingerprint", "timings"})
+_DULL = frozenset(
+    {"model", "id", "object", "created", "created_at", "completed_at", "system_fingerprint", "timings", "usage"}
+)
 _TEXT, _REASON = 48, 240  # characters of a text inside a body, and where it says why something was refused
 _LARGE = (Mapping, list, tuple)
 _LOOKED_AT = 4  # times the room: as much of what is no JSON is looked at
@@ -42,7 +44,7 @@ def came(exchange: Exchange, room: int) -> str:
         body = _named_events(exchange.events, room)
     else:
         value = exchange.text if exchange.value is None else exchange.value
-        body = _told(value, room, _TIMES, _TEXT if exchange.ok else _REASON)
+        body = _told(value, room, _DULL, _TEXT if exchange.ok else _REASON)
     return clip(f"{head}{f': {body}' if body else ''}", room) + ended(exchange)
 
 
@@ -119,7 +121,7 @@ def _named_events(events: Sequence[Event], room: int) -> str:
         return ""
     if [name for name, _ in runs] == [""]:
         told = [event.data if event.value is None else event.value for event in events[-2:]]
-        return "… " + " ".join(_told(value, room, _TIMES, _TEXT) for value in told)
+        return "… " + " ".join(_told(value, room, _DULL, _TEXT) for value in told)
     common = "response." if all(name.startswith("response.") for name, _ in runs) else ""
     short = [(name.removeprefix(common) or "no name", count) for name, count in runs]
     named = [f"{count} × {name}" if count > 1 else name for name, count in short]
