@@ -40,12 +40,21 @@ def read(session: Session, path: str | None) -> str:
 
 
 def _in_file(session: Session, path: str) -> str:
-    from templatelint import texts
-    from templatelint.sources import opening
+    """Of a pipe too, as `<(pass show key)` gives one."""
+    from stat import S_ISREG
 
-    raw = opening.read_bytes(path, _LARGEST, "a key")
-    if os.name == "posix":
-        mode = Path(path).stat().st_mode & 0o777
-        if mode & _OTHERS:
-            session.note(f"{path} can be read by others (mode {mode:03o}): chmod 600 {path}")
+    from templatelint import texts
+
+    try:
+        with Path(path).open("rb") as file:
+            raw = file.read(_LARGEST + 1)
+            found = os.fstat(file.fileno()).st_mode
+    except OSError as error:
+        raise TemplatelintError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+    except ValueError as error:
+        raise TemplatelintError(f"{path}: no file is called that") from error
+    if len(raw) > _LARGEST:
+        raise TemplatelintError(f"{path} has more than the {_LARGEST:,} bytes that a key may have")
+    if os.name == "posix" and S_ISREG(found) and found & _OTHERS:
+        session.note(f"{path} can be read by others (mode {found & 0o777:03o}): chmod 600 {path}")
     return texts.decode(raw, path, "a key").strip()
