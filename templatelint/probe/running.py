@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from templatelint.probe.catalogue import Check
     from templatelint.probe.endpoint import Endpoint
 
-_PATIENCE = 2  # requests in a row without an answer, after which the server counts as gone
+# checks in a row that end without an answer, and requests at all, after which the server counts as gone
+_PATIENCE, _LOST = 2, 6
 
 
 class BrokenOff(Exception):
@@ -44,6 +45,7 @@ def run(
         BrokenOff: after the results there are: the server answers no more.
     """
     silent = 0
+    lost: set[int] = set()
     for done, check in enumerate(checks):
         if progress is not None:
             progress(done, len(checks))
@@ -62,8 +64,11 @@ def run(
         )
         unanswered = bool(seen.exchanges) and bool(seen.exchanges[-1].error)
         silent = silent + 1 if unanswered else 0
+        lost.update(id(exchange) for exchange in seen.exchanges if exchange.error)  # each is kept by its endpoint
         if silent == _PATIENCE:
             raise BrokenOff(seen.exchanges[-1].error)
+        if unanswered and len(lost) >= _LOST:
+            raise BrokenOff(f"{len(lost)} requests got no answer, the last: {seen.exchanges[-1].error}")
     if progress is not None:
         progress(len(checks), len(checks))
 
