@@ -145,8 +145,8 @@ def test_a_page() -> None:
 def test_verbose_lists_everything_with_raw_exchanges() -> None:
     page = written("text", run(result("pass", "fine", exchanges=(exchange("{}\nraw  text"),))), VERBOSE)
     assert "pass[TL907] reply-complete: fine" in page
-    assert '    sent: POST /v1/chat/completions\n      \n      {"model": "m"' in page
-    assert "    came: HTTP 200 application/json\n      \n      {}\n      raw  text\n" in page
+    assert '    sent: POST /v1/chat/completions\n\n      {"model": "m"' in page
+    assert "    came: HTTP 200 application/json\n\n      {}\n      raw  text\n" in page
 
 
 def test_quiet_leaves_out_what_is_no_fault() -> None:

@@ -128,7 +128,7 @@ def _raw(all_of_them: Sequence[Exchange], look: Look) -> Iterator[str]:
         ):
             first, *rest = visible_block(text).rstrip("\n").split("\n")
             yield f"{_INDENT}{look.paint(f'{label}:', 'blue')} {first}\n"
-            yield from (f"{_INDENT}  {line}\n" for line in rest)
+            yield from (f"{_INDENT}  {line}".rstrip() + "\n" for line in rest)
     if len(all_of_them) > _EXCHANGES:
         yield f"{_INDENT}… {len(all_of_them) - _EXCHANGES} earlier requests (--output-format json has all)\n"
 
