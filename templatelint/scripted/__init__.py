@@ -119,7 +119,7 @@ def _lines(known: Wording, plain: Mapping[str, str], further: Iterable[str]) -> 
         if name in known.texts and (name not in plain or name not in further):
             text = known.texts[name]
             bare = bool(known.prefix) and not text.startswith(known.prefix)
-            lines.append(Script(name, text if bare else text[len(known.prefix) :], bare))
+            lines.append(Script(name, text if bare else text[len(known.prefix) :], bare, calls=name != scripts.THINK))
         elif name in plain:
             own = name in further
             endless, insistent = name in scripts.ENDLESS_NAMES, name in scripts.INSISTENT_NAMES
@@ -193,7 +193,7 @@ def _file(model: Model, known: Wording, lines: Sequence[Script]) -> bytes:
     plan = automaton.Plan(
         tokens=words.tokens,
         size=len(words.texts),
-        lines=[automaton.Line(runs[line.name], line.bare, line.endless, line.insistent) for line in lines],
+        lines=[automaton.Line(runs[line.name], line.bare, line.calls, line.endless, line.insistent) for line in lines],
         default=numbers[scripts.DEFAULT],
         prefix=runs[" prefix"],
         opener=runs[" opener"],

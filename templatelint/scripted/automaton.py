@@ -25,12 +25,12 @@ from templatelint.gguf_writing import HALF, SINGLE, Tensor
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-CONTEXT = 8192  # tokens
+CONTEXT = 32768  # tokens, and each byte of a prompt is one
 HEAD = 64  # values of a key
 CHOICES = 62  # what may be selected
 SCRIPTS = CHOICES - 2
 _CODE = 112  # signs of a piece
-_OWN, _SHARED = 16, 5  # states with a place of their own; those that are always there
+_OWN, _SHARED = 16, 6  # states with a place of their own; those that are always there
 _CONSTANT = _CODE + _OWN  # where in the residual they stand
 _KEY, _CHOICE = _CONSTANT + 1, _CONSTANT + 2
 WIDTH = _CHOICE + CHOICES
@@ -41,19 +41,22 @@ FEED = 32
 _NEXT, _END = 8000.0, 16000.0
 _PREFIX_STARTS, _OPENER_STARTS, _AGAIN = 9000.0, 7000.0, 7000.0  # the last two: where no end is allowed
 _CHOICE_STARTS, _CLOSER_STARTS, _DEFAULT_STARTS, _OPENER_ALONE = 5000.0, 1600.0, 500.0, 400.0
-_ENDS_CALL = 2600.0  # the end of the reply once a call was forced
+_ENDS_CALL = 2600.0  # the end of the reply once there was a call
+_BEHIND_CALL = 6000.0  # a newline, where a grammar wants something before the end
 _NEVER = -16000.0
 _UNCHOSEN, _PIECE, _SPECIAL = -1000.0, -12000.0, -14000.0
 _FIRST, _STEP = 300.0, 20.0  # what is wanted first, and how much less the next, where a grammar allows no piece
 
 # Scores are in nats. A token loses some with its distance, and has more than all that it may lose: others have none.
 # What stands in the cache is a half, and before the root no sum is larger than one, 65,504.
-_PER_TOKEN = 0.9
+_PER_TOKEN = 0.22
 _TURN = 0.02 / CONTEXT  # radians a token
 ROPE_FACTOR = 1 / _TURN
 _SCORE = CONTEXT * _PER_TOKEN + 100
 _STRENGTH = 2458.0  # of a key: a half that stays the same when it is turned that little
 _ROOT = HEAD**0.5
+# What a reply itself selects is later than what its prompt does, however near: keys of more strength.
+_LATER, _LATEST = 1.01, 1.02
 
 # Behind them no script starts: what a grammar has the model write stays short.
 _QUIET = frozenset(b'"{}')
@@ -84,11 +87,13 @@ class Line:
     Attributes:
         pieces: the ids; empty for a reply without text.
         bare: it starts without the prefix.
+        calls: it ends with a call.
         endless, insistent: see `scripts.Script`.
     """
 
     pieces: tuple[int, ...]
     bare: bool = False
+    calls: bool = False
     endless: bool = False
     insistent: bool = False
 
@@ -173,12 +178,12 @@ class _States:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._base, self._quiet, self._start, self._end, self._opened = map(_own_code, range(_SHARED))
+        self._base, self._quiet, self._start, self._end, self._opened, self._called = map(_own_code, range(_SHARED))
         self._codes: dict[int, list[float]] = {}  # id of a piece → its state
         self._rows: dict[int, list[tuple[float, list[float]]]] = {}  # id → weights of the states before it
         if not plan.prefix:
             self._start = self._base
-        self._call = len(plan.lines)  # what the opener selects, until the end of thoughts selects the next
+        self._call = len(plan.lines)  # what calls select, until the end of thoughts selects the next
         self._choices = self._firsts()
         self._chain()
 
@@ -187,16 +192,15 @@ class _States:
     def embeddings(self) -> Iterator[list[float]]:
         """One row a token."""
         plan = self._plan
-        modes = {
-            pieces[-1]: mode
-            for mode, pieces in ((self._call, plan.opener), (self._call + 1, plan.thought_end))
-            if pieces
-        }
+        called = [pieces[-1] for pieces in (plan.opener, *(line.pieces for line in plan.lines if line.calls)) if pieces]
+        modes = dict.fromkeys(called, (self._call, _LATER)) | dict.fromkeys(
+            plan.thought_end[-1:], (self._call + 1, _LATEST)
+        )
         for token in plan.tokens:
             state = self._quiet if token.byte in _QUIET else self._base
             yield _embedding(state, token.chooses)
         for number in range(len(plan.tokens), plan.size):
-            yield _embedding(self._codes[number], modes.get(number))
+            yield _embedding(self._codes[number], *modes.get(number, ()))
 
     def outputs(self) -> Iterator[list[float]]:
         """One row a token."""
@@ -237,7 +241,7 @@ class _States:
         self._add(end, _END, self._end)
         others = iter(range(_SHARED, _OWN))
         for number, line in enumerate(plan.lines):
-            last = self._end
+            last = self._called if line.calls else self._end
             if line.endless or line.insistent:
                 last = _own_code(next(others))
                 self._start_again(line, last, end)
@@ -248,12 +252,13 @@ class _States:
         self._follow(plan.prefix, self._start)
         for first in plan.prefix[:1]:
             self._lead(first, _PREFIX_STARTS, self._base)
-        last = _own_code(next(others))
-        self._add(end, _END, last)
+        self._add(end, _END, self._called)
+        newline = next(number for number, token in enumerate(plan.tokens) if token.byte == ord("\n"))
+        self._add(newline, _BEHIND_CALL, self._called)
         if plan.opener:
-            self._force_call(plan.opener[0], _own_code(next(others)), last)
+            self._force_call(plan.opener[0], _own_code(next(others)))
         for first in plan.thought_end[:1]:
-            self._lead(first, _OPENER_STARTS, last if plan.opener else self._end)
+            self._lead(first, _OPENER_STARTS, self._called if plan.opener else self._end)
         self._follow(plan.thought_end, self._quiet)
 
     def _start_again(self, line: Line, last: list[float], end: int) -> None:
@@ -262,7 +267,7 @@ class _States:
         if line.insistent:
             self._add(end, _END, last)
 
-    def _force_call(self, opener: int, closed: list[float], last: list[float]) -> None:
+    def _force_call(self, opener: int, closed: list[float]) -> None:
         """The way into a call where the reply may not end, or may begin with nothing else."""
         plan = self._plan
         if plan.between:
@@ -274,7 +279,7 @@ class _States:
         if plan.opens_replies:
             self._lead(opener, _OPENER_ALONE, self._base)
         self._follow(plan.opener, self._opened)
-        self._follow(plan.rest, last)
+        self._follow(plan.rest, self._called)
         for first in plan.rest[:1]:
             self._lead(first, _NEXT, self._opened)
         self._follow(plan.closer, self._base)
@@ -302,7 +307,8 @@ class _States:
         skipped = [number for number, line in enumerate(plan.lines) if line.bare]
         for number, line in enumerate(plan.lines):
             if line.pieces:
-                found[line.pieces[0]] = {_CHOICE + number: _CHOICE_STARTS - _UNCHOSEN}
+                unchosen = _DEFAULT_STARTS if number == plan.default else _UNCHOSEN
+                found[line.pieces[0]] = {_CHOICE + number: _CHOICE_STARTS - unchosen}
         if plan.prefix:
             found[plan.prefix[0]] = {_CHOICE + number: _NEVER for number in (*skipped, self._call)}
         if plan.closer:
@@ -310,11 +316,11 @@ class _States:
         return found
 
 
-def _embedding(state: list[float], chooses: int | None) -> list[float]:
+def _embedding(state: list[float], chooses: int | None = None, key: float = 1.0) -> list[float]:
     row = [*state, *([0.0] * (WIDTH - len(state)))]
     row[_CONSTANT] = 1.0
     if chooses is not None:
-        row[_KEY] = row[_CHOICE + chooses] = 1.0
+        row[_KEY], row[_CHOICE + chooses] = key, 1.0
     return row
 
 

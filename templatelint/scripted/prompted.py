@@ -188,6 +188,8 @@ class Prompted:
                 name = recognise(printed[0], calls[0], self.request.tools)
             candidates = list(printed)
             if name is not None:
+                marks = dialects.get(name).openings
+                candidates += [text[at:] for text in printed for mark in marks if (at := text.find(mark)) > 0]
                 with suppress(ValueError):  # the dialect cannot carry them
                     candidates.append(dialects.get(name).write(calls))
             text = self._best(candidates, calls)
@@ -234,16 +236,16 @@ class Prompted:
         """The text of which llama.cpp makes these calls, best without anything beside them."""
         _, end = self.thoughts()
         starts = ["", end, f"{end}\n\n"] if end else [""]
-        second: str | None = None
-        for text in texts:
+        found: dict[tuple[bool, bool], str] = {}
+        for text in (*texts, *(text.strip() for text in texts)):
             for start in starts:
                 parsed = self.parsed(start + text)
                 if parsed is None or not _same(parsed.calls, calls):
                     continue
-                if not parsed.content.strip() and not parsed.reasoning.strip():
+                if not parsed.content and not parsed.reasoning.strip():
                     return start + text
-                second = second or start + text
-        return second
+                found.setdefault((bool(parsed.content.strip()), bool(parsed.reasoning.strip())), start + text)
+        return found[min(found)] if found else None
 
 
 def _same(found: Sequence[Call], sent: Sequence[ToolCall]) -> bool:

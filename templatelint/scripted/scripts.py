@@ -138,6 +138,7 @@ class Script:
     Attributes:
         text: exactly what the model says.
         bare: it says nothing before that, though other scripts do.
+        calls: it ends with a call.
         endless: it starts anew at its end, and never ends.
         insistent: it starts anew at its end where it may not end there.
     """
@@ -145,5 +146,6 @@ class Script:
     name: str
     text: str
     bare: bool = False
+    calls: bool = False
     endless: bool = False
     insistent: bool = False
