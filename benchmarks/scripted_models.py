@@ -48,7 +48,7 @@ def main(step: int) -> None:
         count["with calls"] += 1
         start = time.perf_counter()
         try:
-            with running(made.gguf) as url:
+            with running(made.gguf, context=12288) as url:
                 outcomes = _outcomes(url)
         except NotReady as trouble:
             count["not served"] += 1
