@@ -67,8 +67,13 @@ def chat_stream(exchange: Exchange, *, strict: bool = False) -> Reading:
     """A streamed chat completion, put together by the SDK."""
 
     def streamed(client: Any) -> Any:
+        from openai import ContentFilterFinishReasonError, LengthFinishReasonError
+
         with client.chat.completions.stream(model="m", messages=[]) as events:
-            return events.get_final_completion()
+            try:
+                return events.get_final_completion()
+            except (ContentFilterFinishReasonError, LengthFinishReasonError):  # it takes such ends for no answer
+                return events.current_completion_snapshot
 
     return _read(exchange, "openai", streamed, strict)
 
