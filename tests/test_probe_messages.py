@@ -360,6 +360,8 @@ OTHERS: Sequence[tuple[str, str, Sequence[Twist], Mapping[str, Any], str]] = (
     ("TL972", "warn", [edit(MESSAGES, say('<tool_call>{"name": "write_file', "max_tokens"),
                             when=cutting)], {}, "stands as text in the message"),
     ("TL973", "inconclusive", [edit(MESSAGES, put("stop_reason", "max_tokens"), stream=False)], {}, "not enough for"),
+    ("TL973", "inconclusive", [edit(MESSAGES, status(429), stream=True)], {}, "HTTP 429"),
+    ("TL971", "inconclusive", [edit(MESSAGES, status(429), when=holds("Oslo"))], {}, "HTTP 429"),
     ("TL973", "warn", [edit(MESSAGES, drop("content_block.input"))], {}, "a tool_use starts without an input"),
     ("TL973", "warn", [edit(MESSAGES, rearrange(lambda events: [*events, type(events[0])("[DONE]")]), stream=True)], {},
      "ends with [DONE]"),
@@ -439,6 +441,9 @@ def test_an_engine_that_does_not_work_tells_nothing(monkeypatch: pytest.MonkeyPa
 def test_a_template_with_a_switch_for_thoughts() -> None:
     assert switched_off(model_of(THINKING), "llama.cpp", "Hi") is True
     assert switched_off(model_of(CHATML), "", "Hi") is False
+    # as many tokens for all we know
+    words = "{{ 'think' if enable_thinking else 'do not' }}: {{ messages[0].content }}"
+    assert switched_off(model_of(words), "llama.cpp", "Hi") is False
     assert switched_off(None, "", "Hi") is False
 
 
