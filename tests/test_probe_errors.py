@@ -269,7 +269,7 @@ OTHERS: Sequence[tuple[str, str, Sequence[Twist], Mapping[str, Any], str]] = (
     ("TL964", "skip", [], {"template": PLAIN}, "refuses no conversation of ours"),
     ("TL964", "skip", [], {"template": ALTERNATING, "kind": "bare", "known": False}, "does not tell its template"),
     ("TL964", "pass", [], {"template": ALTERNATING, "kind": "bare", "known": False, "linted": model_of(ALTERNATING)},
-     "is refused with the template's words: 'turns have to alternate"),
+     "is refused with the template's words 'turns have to alternate"),
     ("TL964", "warn", [edit(CHAT, put("error.message", "bad request"), when=in_a_row)], {"template": ALTERNATING},
      "is refused without the template's words"),
     ("TL964", "inconclusive", [accept(CHAT, when=in_a_row)], {"template": ALTERNATING}, "and the server answers it"),
@@ -386,7 +386,7 @@ B11549 = {
     "TL961": ("fail", "4 of 4 faulty lists of tools are not refused"),
     "TL962": ("pass", ""),  # this template refuses it
     "TL963": ("fail", "tool_choice required without tools (accepted with HTTP 200)"),
-    "TL964": ("pass", "with the template's words: 'no turn is defined for the role wizard'"),
+    "TL964": ("pass", "with the template's words 'no turn is defined for the role wizard'"),
     "TL965": ("fail", "3 of 5 faulty content parts are not refused"),
     "TL966": ("pass", "exceeds the available context size (8192 tokens)"),
     "TL967": ("fail", "param is missing and code is 400"),

@@ -317,6 +317,29 @@ def test_a_broken_clause_is_told(rule: str, twists: Sequence[Twist], message: st
     assert (verdict.word, message in verdict.message) == ("fail", True), verdict
 
 
+@pytest.mark.parametrize(
+    ("rule", "twist", "member"),
+    [
+        ("TL971", ignore("tool_choice", MESSAGES, when=named("tool")), "tool_choice"),
+        ("TL972", edit(MESSAGES, put("stop_reason", "end_turn"), when=short), "max_tokens"),
+        ("TL974", edit(MESSAGES, put("stop_reason", "end_turn"), when=stopping), "stop_sequences"),
+        ("TL974", ignore("thinking", MESSAGES), "thinking"),
+    ],
+)
+def test_what_decides_is_the_last_of_the_record(rule: str, twist: Twist, member: str) -> None:
+    server = LiveServer(twists=[twist])
+    with server, probe.opened(server.url, probe.Options(), Reach()) as endpoint:
+        seen = endpoint.for_check()
+        assert OURS[rule].judge(seen).word == "fail"
+    last = seen.exchanges[-1].asked.body
+    assert member in last
+    if member == "tool_choice":
+        assert last["tool_choice"]["type"] == "tool"
+    if member == "max_tokens":
+        assert last["max_tokens"] == 8
+    assert len({exchange.asked.key for exchange in seen.exchanges}) == len(seen.exchanges), "each is there once"
+
+
 # ---------------------------------------------------------------------------------------- what says nothing of it
 
 
@@ -509,10 +532,10 @@ def test_llama_server_gets_what_it_deserves() -> None:
         found = {rule: check.judge(endpoint.for_check()) for rule, check in OURS.items()}
     told = {rule: (verdict.word, B11549[rule][1] in verdict.message) for rule, verdict in found.items()}
     assert told == {rule: (word, True) for rule, (word, _) in B11549.items()}, found
-    assert {
+    assert found["TL971"].evidence == (
         "tool_choice none brings a call of 'get_weather'",
         "disable_parallel_tool_use brings 2 calls",
-    } < {*found["TL971"].evidence}
+    )
     assert "the stop sequence STOPWORD ends the thoughts, and there is no answer" in found["TL974"].evidence
     assert any(line.startswith("thinking disabled is ignored") for line in found["TL974"].evidence)
     said = " ".join(found["TL975"].evidence)

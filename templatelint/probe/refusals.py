@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from templatelint.probe.parts import decides
 from templatelint.probe.telling import busy, error_message, http
 from templatelint.probe.told import complaint
 from templatelint.probe.verdict import NoAnswer, failed, inconclusive, passed, warned
@@ -98,11 +99,11 @@ def judged(  # noqa: PLR0913 (what is asked, and how its answers are read)
         if trouble is not None or gone:
             break
         found.append(_answered(path, name, exchange, shape or openai_fault))
-    lines = tuple(one.said for one in found)
     wrong = [one for one in found if one.wrong or (shape and one.bare)]
+    lines = tuple(one.said for one in (*wrong, *(each for each in found if each not in wrong)))
     if wrong:
         if not gone and wrong[0].wrong != _GONE:
-            _decides(endpoint, wrong[0].exchange)
+            decides(endpoint, wrong[0].exchange)
         if len(bad) == 1:
             return failed(f"{what} is not refused as faulty: {wrong[0].fault}", evidence=lines)
         told = ", ".join(f"{one.what} ({one.fault})" for one in wrong)
@@ -129,12 +130,6 @@ def _answered(path: str, what: str, exchange: Exchange, shape: Callable[[Exchang
         bare = f"HTTP {exchange.status} {fault}" if fault else ""
     told = f"HTTP {exchange.status}{complaint(exchange)}" if exchange.status else _GONE
     return Answered(what, wrong, bare, f"POST {path}, {what}: {told}", exchange)
-
-
-def _decides(endpoint: Endpoint, exchange: Exchange) -> None:
-    """Put an exchange behind the others of the check: what decides is the last one."""
-    others = [each for each in endpoint.exchanges if each is not exchange]
-    endpoint.exchanges[:] = [*others, exchange]
 
 
 def _wrong(exchange: Exchange) -> str:

@@ -9,6 +9,7 @@ from templatelint.probe import context, serving
 from templatelint.probe.chat_reply import ChatReply
 from templatelint.probe.endpoint import CHAT, RESPONSES
 from templatelint.probe.exchange import Asked
+from templatelint.probe.parts import decides
 from templatelint.probe.prompts import TOOLS, WEATHER
 from templatelint.probe.raising import raised
 from templatelint.probe.refusals import baseless, carries, judged, openai_fault
@@ -30,7 +31,8 @@ _FEW = 8  # tokens of an answer that there is not to be
 _NO_JSON = '{"messages": ['
 _ROLE = "wizard"
 _TRIED = 3  # conversations that the template refuses
-_SAID = 160  # characters of a text in the evidence
+_SAID = 160  # characters of what a template says
+_WORST = ("crashed", "silent", "told", "early", "accepted")  # how a server deals with what the template refuses
 # words of a prompt where the context is not known: no server of a large context has to read a book
 _GUESSES = (1 << 12, 1 << 14)
 _PATIENCE = 5.0  # seconds in which a prompt is found too long
@@ -139,44 +141,34 @@ def template_refusal_told(endpoint: Endpoint) -> Verdict:
         told.append((_how_told(one, exchange), one, exchange))
         if told[-1][0] == "crashed":
             break
-    return _of_refusals(told)
+    return _of_refusals(endpoint, told)
 
 
 def _how_told(one: Raised, exchange: Exchange) -> str:
     if exchange.refused:
-        return "told" if carries(exchange, one.words) else "silent"
+        return "told" if carries(exchange, one.words) else "silent" if one.common else "early"
     return "accepted" if exchange.ok and not exchange.cut else "crashed"
 
 
-def _of_refusals(told: Sequence[tuple[str, Raised, Exchange]]) -> Verdict:
-    evidence = tuple(f"{one.name}: {http(exchange)}" for _, one, exchange in told)
-    words = tuple(f"the template says {quoted(one.words, _SAID)}" for _, one, _ in told[:1])
-    by_word: dict[str, list[tuple[Raised, Exchange]]] = {}
-    for word, one, exchange in told:
-        by_word.setdefault(word, []).append((one, exchange))
-    if "crashed" in by_word:
-        one, exchange = by_word["crashed"][0]
+def _of_refusals(endpoint: Endpoint, told: Sequence[tuple[str, Raised, Exchange]]) -> Verdict:
+    word, one, exchange = min(told, key=lambda each: (_WORST.index(each[0]), not each[1].common))
+    decides(endpoint, exchange)
+    evidence = tuple(f"{each.name}: {http(answer)}" for _, each, answer in told)
+    conversation = f"a conversation with {one.name}"
+    words = f"the template's words {quoted(one.words, _SAID)}"
+    if word == "crashed":
         how = "a connection that ends" if exchange.cut else f"HTTP {exchange.status}"
-        refused = f"a conversation with {one.name}, which the template refuses with {quoted(one.words, _SAID)},"
+        refused = f"{conversation}, which the template refuses with {quoted(one.words, _SAID)},"
         return failed(f"{refused} is answered with {how}", evidence=evidence)
-    silent = [pair for pair in by_word.get("silent", ()) if pair[0].common]
-    if silent:
-        one, exchange = silent[0]
-        lacking = f"the template's words {quoted(one.words, _SAID)}"
-        return warned(
-            f"a conversation with {one.name} is refused without {lacking}: {http(exchange)}", evidence=evidence
-        )
-    if "told" in by_word:
-        one, exchange = by_word["told"][0]
-        return passed(
-            f"a conversation with {one.name} is refused with the template's words: {quoted(one.words, _SAID)}",
-            evidence=evidence,
-        )
-    if "silent" in by_word:
-        return skipped("the server refuses what the template would refuse before the template sees it")
+    if word == "silent":
+        return warned(f"{conversation} is refused without {words}: {http(exchange)}", evidence=evidence)
+    if word == "told":
+        return passed(f"{conversation} is refused with {words}", evidence=evidence)
+    if word == "early":
+        return skipped(f"{conversation} is refused before the template sees it")
     return inconclusive(
-        f"the template refuses a conversation with {told[0][1].name} as we render it, and the server answers it",
-        evidence=words + evidence,
+        f"the template refuses {conversation} as we render it, and the server answers it",
+        evidence=(f"it would be refused with {words}", *evidence),
     )
 
 

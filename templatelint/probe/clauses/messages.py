@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from templatelint.errors import TemplatelintError
@@ -19,20 +20,22 @@ from templatelint.probe.message_reply import (
     returned,
     unanswered,
 )
+from templatelint.probe.parts import worst
 from templatelint.probe.prompts import CITY, TOOLS, WEATHER, WRITE
 from templatelint.probe.refusals import anthropic_fault, baseless, judged
 from templatelint.probe.schema import fault as schema_fault
 from templatelint.probe.telling import busy, counted, quoted
 from templatelint.probe.thinking_switch import switched_off
-from templatelint.probe.verdict import Verdict, failed, inconclusive, passed, warned
+from templatelint.probe.verdict import failed, inconclusive, passed, skipped, warned
 from templatelint.scripted.scripts import STOPWORD
 from templatelint.sources.endpoint.routes import text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from templatelint.probe.endpoint import Endpoint
     from templatelint.probe.exchange import Exchange
+    from templatelint.probe.verdict import Verdict
 
 _TOOLS = for_messages(TOOLS)
 _WEATHER, _WRITE = WEATHER["function"]["name"], WRITE["function"]["name"]
@@ -45,16 +48,6 @@ _MORE = "--max-tokens, with more of them"
 _COAX = "--prompts FILE, with a prompt `{}` that brings it"
 # words that stand in thoughts about our prompt: the scripted model's, any other's
 _THOUGHT_OF = (STOPWORD, "23")
-
-
-def _worst(verdicts: Sequence[Verdict], kept: str) -> Verdict:
-    """The worst of several, with what all of them say; where all pass, that."""
-    told = tuple(verdict.message for verdict in verdicts)
-    for word in ("fail", "inconclusive", "warn"):
-        for verdict in verdicts:
-            if verdict.word == word:
-                return Verdict(verdict.word, verdict.message, (*verdict.evidence, *told), verdict.help)
-    return passed(kept, evidence=told)
 
 
 # ------------------------------------------------------------------------------------------------- TL970
@@ -163,8 +156,8 @@ def message_choice_heeded(endpoint: Endpoint) -> Verdict:
     trouble = unanswered(exchange, "a prompt with tools", may_refuse=True)
     if trouble is not None:
         return trouble
-    verdicts = [_named(endpoint), _none(endpoint, MessageReply(exchange)), _alone(endpoint)]
-    return _worst(verdicts, "; ".join(verdict.message for verdict in verdicts))
+    usual = MessageReply(exchange)
+    return worst(endpoint, [lambda: _named(endpoint), lambda: _none(endpoint, usual), lambda: _alone(endpoint)])
 
 
 def _chosen(exchange: Exchange, choice: str) -> Verdict | None:
@@ -238,10 +231,7 @@ def cut_message_marked(endpoint: Endpoint) -> Verdict:
     trouble = unanswered(first, "a prompt for a long text")
     if trouble is not None:
         return trouble
-    return _worst(
-        [_cut_text(endpoint, MessageReply(first)), _cut_call(endpoint)],
-        "a text and a call that are cut come with stop_reason 'max_tokens'",
-    )
+    return worst(endpoint, [lambda: _cut_text(endpoint, MessageReply(first)), lambda: _cut_call(endpoint)])
 
 
 def _cut_text(endpoint: Endpoint, reply: MessageReply) -> Verdict:
@@ -333,13 +323,19 @@ def stop_sequence_told(endpoint: Endpoint) -> Verdict:
     trouble = unanswered(usual, "a plain message")
     if trouble is not None:
         return trouble
-    verdicts = [_stopped(endpoint, MessageReply(usual))]
-    thoughtful = ask(endpoint, _user(endpoint.prompts.think))
-    if thoughtful.ok and MessageReply(thoughtful).thoughts:
-        verdicts.append(_thought_on(endpoint, MessageReply(thoughtful)))
-        verdicts.append(_thoughtless(endpoint, MessageReply(thoughtful)))
-    verdicts = [verdict for verdict in verdicts if verdict.word != "skip"]
-    return _worst(verdicts, "; ".join(verdict.message for verdict in verdicts))
+
+    @cache
+    def thinking() -> MessageReply:
+        return MessageReply(ask(endpoint, _user(endpoint.prompts.think)))
+
+    return worst(
+        endpoint,
+        [
+            lambda: _stopped(endpoint, MessageReply(usual)),
+            lambda: _thought_on(endpoint, thinking()),
+            lambda: _thoughtless(endpoint, thinking()),
+        ],
+    )
 
 
 def _stopped(endpoint: Endpoint, usual: MessageReply) -> Verdict:
@@ -370,9 +366,12 @@ def _told_to_stop(reply: MessageReply) -> Verdict:
 
 def _thought_on(endpoint: Endpoint, usual: MessageReply) -> Verdict:
     """Whether a stop sequence is let pass in thoughts."""
+    trouble = unanswered(usual.exchange, "a prompt to think", may_refuse=True)
+    if trouble is not None:
+        return trouble
     word = next((word for word in _THOUGHT_OF if word in usual.thoughts), "")
     if not word or not usual.text.strip() or usual.text.lstrip().startswith(word):
-        return Verdict("skip", "no stop sequence stands in the thoughts alone")
+        return skipped("no stop sequence stands in the thoughts alone")
     exchange = ask(endpoint, _user(endpoint.prompts.think), stop_sequences=[word])
     trouble = unanswered(exchange, "stop_sequences")
     if trouble is not None:
@@ -391,6 +390,8 @@ def _thought_on(endpoint: Endpoint, usual: MessageReply) -> Verdict:
 
 def _thoughtless(endpoint: Endpoint, usual: MessageReply) -> Verdict:
     """Whether thoughts can be disabled."""
+    if not usual.thoughts:
+        return skipped("there are no thoughts")
     exchange = ask(endpoint, _user(endpoint.prompts.think), thinking={"type": "disabled"})
     disabled = "thinking disabled"
     if (told := _chosen(exchange, disabled)) is not None:
