@@ -23,6 +23,13 @@ def test_a_secret_is_found_however_it_is_written(written: str) -> None:
     assert hiding([SECRET])(f"<{written}> and {written}") == f"<{HIDDEN}> and {HIDDEN}"
 
 
+def test_what_is_left_of_a_secret_that_a_message_was_cut_in_is_hidden() -> None:
+    key = "sk-0123456789-abcdefghij"
+    for at in range(6, len(key)):
+        shown = hiding([key])(f"bad key {key[:at]}… and …{key[-at:]} there")
+        assert shown == f"bad key {HIDDEN}… and …{HIDDEN} there"
+
+
 @pytest.mark.parametrize("key", ["", "none", "EMPTY"])
 def test_what_is_no_secret_stays(key: str) -> None:
     assert hiding([key])("none, EMPTY and all") == "none, EMPTY and all"

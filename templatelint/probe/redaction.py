@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterator, Sequence
 
     from templatelint.probe import Probed
     from templatelint.probe.exchange import Exchange
@@ -17,17 +17,36 @@ if TYPE_CHECKING:
 HIDDEN = "[hidden]"
 # what is shorter is no secret, and may stand in any answer: servers that want some key get `none` or `EMPTY`
 _SHORTEST = 6
+_CUT = "…"  # what our messages put in place of what they leave out
+_MESSAGE = 4_000  # characters
 # the command line that a router tells of each of its models, as JSON
 _FLAGS = re.compile(r'("(?:--api-key|--hf-token|-hft)"\s*,\s*")(?:[^"\\]|\\.)*')
 
 
-def hiding(secrets: Iterable[str]) -> Callable[[str], str]:
+def hiding(secrets: Sequence[str]) -> Callable[[str], str]:
     """A function that takes the secrets out of a text: as they are, in JSON's escapes, for a URL, or in base64."""
     spelt = [way for secret in secrets if len(secret) >= _SHORTEST for way in _ways(secret)]
     if not spelt:
         return str
     pattern = re.compile("|".join(sorted(spelt, key=len, reverse=True)))
-    return lambda text: pattern.sub(HIDDEN, text)
+    parts = [*_parts(secrets)]
+
+    def hide(text: str) -> str:
+        text = pattern.sub(HIDDEN, text)
+        if _CUT in text and len(text) <= _MESSAGE:
+            for part, shown in parts:
+                text = text.replace(part, shown)
+        return text
+
+    return hide
+
+
+def _parts(secrets: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What is left of a secret where a message was cut short in it, the longest first; and what is shown instead."""
+    for secret in secrets:
+        for length in range(min(len(secret) - 1, _MESSAGE), _SHORTEST - 1, -1):
+            yield f"{secret[:length]}{_CUT}", f"{HIDDEN}{_CUT}"
+            yield f"{_CUT}{secret[-length:]}", f"{_CUT}{HIDDEN}"
 
 
 def _ways(secret: str) -> set[str]:
