@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from templatelint.probe.catalogue import Check
     from templatelint.report.probed import Run
 
-FORMATS = ("text", "json", "junit", "markdown", "html")
+FORMATS = ("text", "concise", "json", "junit", "markdown", "html")
+_PEOPLE = ("text", "concise")
 _TOKENS, _SECONDS = 512, 60.0
 
 
@@ -89,7 +90,7 @@ def command(session: Session, url: str, **values: Any) -> int:
         run = _run(_probed(session, url, checks, options, every=flags.all_models), hide, flags)
     except TemplatelintError as trouble:
         session.error(hide(trouble.message), hide(trouble.help) if trouble.help else None)
-        if form == "text":
+        if form in _PEOPLE:
             return NO_ANSWER
         run = reports.Run(named, trouble=hide(trouble.message), exit_code=NO_ANSWER)
     look = reports.Look(session.paint, session.columns, session.quiet, session.verbose)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 FORMATS = {
     "text": "templatelint.report.probed.page",
+    "concise": "templatelint.report.probed.concise",
     "json": "templatelint.report.probed.json",
     "junit": "templatelint.report.probed.junit",
     "markdown": "templatelint.report.probed.markdown",

@@ -53,7 +53,7 @@ def _models(run: Run, look: Look) -> Iterator[str]:
     pad = max(width(visible(one.model)) for one in run.probed)
     for one in run.probed:
         name = visible(one.model)
-        told = f"{_counted(one.results, look)}{'; broken off' if one.broken_off else ''}"
+        told = f"{counted(one.results, look)}{'; broken off' if one.broken_off else ''}"
         yield f"  {name}{' ' * (pad - width(name))}  {told}\n"
     for apart in run.apart:
         names = ", ".join(apart.failing[:_LISTED]), ", ".join(apart.passing[:_LISTED])
@@ -68,11 +68,17 @@ def _results(probed: Probed, look: Look) -> Iterator[str]:
             yield "\n"
             yield from _result(result, look)
     if not look.quiet and probed.results:
-        yield f"\n{_counted(probed.results, look)}{_more(probed, look)}\n"
+        yield f"\n{counted(probed.results, look)}{_more(probed, look)}\n"
 
 
-def _counted(results: Sequence[Result], look: Look) -> str:
+def counted(results: Sequence[Result], look: Look) -> str:
+    """How many ended with each verdict."""
     return " · ".join(look.paint(f"{count} {words.TOLD[word]}", _STYLES[word]) for word, count in words.counts(results))
+
+
+def style(word: Word) -> Style:
+    """In which a verdict is shown."""
+    return _STYLES[word]
 
 
 def _more(probed: Probed, look: Look) -> str:
