@@ -28,6 +28,8 @@ params.n_parallel = 2
 params.warmup = False
 params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
 params.endpoint_slots = True
+if len(sys.argv) > 4:
+    params.model_alias = {sys.argv[4]}
 params.default_template_kwargs = {"preserve_reasoning": "true"}
 server = xllamacpp.Server(params)
 sys.stdin.buffer.read()
@@ -67,13 +69,14 @@ def serving(
 
 
 @contextmanager
-def running(gguf: bytes, *, context: int = 8192) -> Iterator[str]:
-    """The base URL of a llama-server with that model."""
+def running(gguf: bytes, *, context: int = 8192, alias: str = "") -> Iterator[str]:
+    """The base URL of a llama-server with that model, which it lists by its alias."""
 
     def command(path: Path, port: int) -> Sequence[Any]:
         ports.append(port)
         # two slots share the context
-        return (sys.executable, "-c", _HOST, str(path), str(port), str(2 * context))
+        named = (alias,) if alias else ()
+        return (sys.executable, "-c", _HOST, str(path), str(port), str(2 * context), *named)
 
     ports: list[int] = []
     with server.serving(command, gguf, server.Bounds(start=30.0, request=60.0)):

@@ -157,7 +157,7 @@ def test_where_nothing_is_judged_there_is_no_answer(cli: InProcess) -> None:
     assert ran.code == 2
 
 
-@pytest.mark.parametrize("form", ["text", "json", "junit", "markdown", "html"])
+@pytest.mark.parametrize("form", ["text", "concise", "json", "junit", "markdown", "html"])
 def test_every_format(cli: InProcess, server: LiveServer, form: str, tmp_path: Path) -> None:
     file = tmp_path / "report"
     ran = cli("probe", server.url, "--output-format", form, "-o", str(file))

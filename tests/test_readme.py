@@ -9,6 +9,7 @@ import shutil
 import struct
 import subprocess
 import sys
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 from gguf_bytes import ARRAY, Tensor, Value, described, flag, header, padded, text, texts, u32
 from hub_server import Padded, Repo
+from scripted_server import running
 
 from templatelint import cards
 from templatelint.model import NEEDS
@@ -47,6 +49,9 @@ REAL = {
 }
 # a file that a command reads, shown above it
 SHOWN = re.compile(r"```text (?P<name>\S+)\n(?P<content>(?:.*\n)*?)```")
+# where the README's llama-server serves the scripted model that the README writes
+SERVED = "http://127.0.0.1:8080"
+REHEARSAL = "rehearsal.gguf"
 CONSOLE = re.compile(r"```console\n\$ (?P<command>.+)\n(?P<output>(?:.*\n)*?)```")
 
 
@@ -111,12 +116,25 @@ def test_commands_print_what_the_readme_shows(block: re.Match[str], tmp_path: Pa
     for file in SHOWN.finditer(README.read_text("utf-8")):
         (tmp_path / file["name"]).write_text(file["content"], "utf-8")
     (tmp_path / "corpus").symlink_to(ROOT / "corpus")
-    output = _run(block["command"], tmp_path)
+    with _served(block["command"], tmp_path) as url:
+        output = _run(block["command"].replace(SERVED, url), tmp_path).replace(url, SERVED)
     if UPDATE:
         shown = f"```console\n$ {block['command']}\n{output}```"
         README.write_text(README.read_text("utf-8").replace(block[0], shown), "utf-8")
     else:
         assert output == block["output"]
+
+
+@contextmanager
+def _served(command: str, folder: Path) -> Iterator[str]:
+    """The address of a real llama-server with the scripted model of the README, where a command asks for it."""
+    if SERVED not in command:
+        yield SERVED
+        return
+    writing = next(each["command"] for each in CONSOLE.finditer(README.read_text("utf-8")) if REHEARSAL in each[1])
+    _run(writing, folder)
+    with running((folder / REHEARSAL).read_bytes(), alias=REHEARSAL) as url:
+        yield url
 
 
 def test_the_set_up_command_works_in_a_fresh_copy(tmp_path: Path) -> None:
