@@ -6,9 +6,9 @@ from typing import Any
 
 from templatelint.probe import Probed
 from templatelint.probe.endpoint import Served
-from templatelint.probe.exchange import Asked, Event, Exchange
 from templatelint.probe.several import Apart
 from templatelint.probe.verdict import Result, Verdict, Word
+from templatelint.probe.wire.exchange import Asked, Event, Exchange
 from templatelint.report.probed import Run
 
 URL = "http://127.0.0.1:8080"

@@ -11,9 +11,9 @@ from templatelint import cards, data
 from templatelint.model import Model, Origin, Template
 from templatelint.probe.catalogue import CHECKS, Check
 from templatelint.probe.endpoint import Endpoint, Scripted
-from templatelint.probe.exchange import Asked, Event, Exchange
-from templatelint.probe.sse import Frames
 from templatelint.probe.verdict import NoAnswer, NotOffered, Verdict
+from templatelint.probe.wire.exchange import Asked, Event, Exchange
+from templatelint.probe.wire.sse import Frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

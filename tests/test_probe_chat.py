@@ -31,13 +31,13 @@ from scripted_server import serving
 
 from templatelint.probe import Options, opened
 from templatelint.probe.catalogue import CHECKS
-from templatelint.probe.chat_reply import ChatReply
+from templatelint.probe.chat.reply import ChatReply
 from templatelint.probe.clauses.schema import SCHEMA
 from templatelint.probe.endpoint import Endpoint, Scripted
-from templatelint.probe.exchange import Asked, Event, Exchange
 from templatelint.probe.prompts import WEATHER, scripted
 from templatelint.probe.running import run
 from templatelint.probe.schema import fault
+from templatelint.probe.wire.exchange import Asked, Event, Exchange
 from templatelint.sources.reach import Reach
 
 if TYPE_CHECKING:

@@ -30,15 +30,15 @@ from scripted_server import model_of, serving
 
 from templatelint import probe
 from templatelint.errors import TemplatelintError
-from templatelint.probe import context
 from templatelint.probe.catalogue import CHECKS
 from templatelint.probe.clauses import errors
-from templatelint.probe.client import Client
 from templatelint.probe.endpoint import Endpoint, Scripted, Served
-from templatelint.probe.exchange import Exchange
 from templatelint.probe.prompts import scripted
 from templatelint.probe.refusals import anthropic_fault, carries, openai_fault
+from templatelint.probe.server import context
 from templatelint.probe.verdict import NoAnswer, NotOffered
+from templatelint.probe.wire.client import Client
+from templatelint.probe.wire.exchange import Exchange
 from templatelint.sources.reach import Reach
 from templatelint.sources.web import Web
 from templatelint.sources.web_address import address
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from templatelint.model import Model
-    from templatelint.probe.exchange import Asked
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Asked
 
 OURS = {check.id: check for check in CHECKS if check.module == "errors"}
 ALTERNATING = """

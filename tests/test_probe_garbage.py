@@ -12,10 +12,10 @@ from templatelint.model import Launch, Model, Origin, Template, Tokenizer
 from templatelint.probe import assumed
 from templatelint.probe.catalogue import CHECKS, Check
 from templatelint.probe.endpoint import Endpoint, Scripted, Served
-from templatelint.probe.exchange import Asked, Event, Exchange
 from templatelint.probe.prompts import Prompts, scripted
-from templatelint.probe.sse import Frames
 from templatelint.probe.verdict import WORDS, NoAnswer, NotOffered, Verdict
+from templatelint.probe.wire.exchange import Asked, Event, Exchange
+from templatelint.probe.wire.sse import Frames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

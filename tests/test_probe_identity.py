@@ -36,10 +36,10 @@ from templatelint.engines.llamacpp.facts import load
 from templatelint.model import Model, Origin, Template, Tokenizer
 from templatelint.probe import Options, opened
 from templatelint.probe.catalogue import CHECKS
-from templatelint.probe.differing import difference, lines_that_differ
 from templatelint.probe.endpoint import Endpoint
-from templatelint.probe.exchange import Exchange
+from templatelint.probe.template.differing import difference, lines_that_differ
 from templatelint.probe.verdict import NoAnswer, NotOffered, Verdict
+from templatelint.probe.wire.exchange import Exchange
 from templatelint.sources.endpoint import process
 from templatelint.sources.reach import Reach
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from live_server import Twist
 
-    from templatelint.probe.exchange import Asked
+    from templatelint.probe.wire.exchange import Asked
 
 _CHECKS = {check.id: check for check in CHECKS if check.suite == "identity"}
 SHORT = "{% for message in messages %}[{{ message.role }}] {{ message.content }}\n{% endfor %}"

@@ -14,10 +14,11 @@ from scripted_server import model_of
 from templatelint import dialects
 from templatelint.dialects.reply import ToolCall
 from templatelint.model import Launch
-from templatelint.probe import Options, leaks, opened
+from templatelint.probe import Options, opened
+from templatelint.probe.chat import leaks
 from templatelint.probe.clauses.calls import call_not_leaked
 from templatelint.probe.endpoint import Endpoint, Served
-from templatelint.probe.exchange import Asked, Exchange
+from templatelint.probe.wire.exchange import Asked, Exchange
 from templatelint.sources.reach import Reach
 
 if TYPE_CHECKING:

@@ -35,17 +35,18 @@ from scripted_server import model_of, serving
 
 from templatelint import probe
 from templatelint.errors import TemplatelintError
-from templatelint.probe import message_stream, sdk
 from templatelint.probe.catalogue import CHECKS
 from templatelint.probe.clauses import messages
-from templatelint.probe.client import Client
 from templatelint.probe.endpoint import Endpoint, Scripted, Served
-from templatelint.probe.exchange import Asked, Event, Exchange
-from templatelint.probe.message_reply import MessageReply
+from templatelint.probe.messages import stream as message_stream
+from templatelint.probe.messages.reply import MessageReply
 from templatelint.probe.prompts import Prompts
 from templatelint.probe.prompts import scripted as scripted_prompts
-from templatelint.probe.thinking_switch import switched_off
+from templatelint.probe.template.thinking_switch import switched_off
 from templatelint.probe.verdict import NotOffered
+from templatelint.probe.wire import sdk
+from templatelint.probe.wire.client import Client
+from templatelint.probe.wire.exchange import Asked, Event, Exchange
 from templatelint.sources.reach import Reach
 from templatelint.sources.web import Web
 from templatelint.sources.web_address import address

@@ -32,14 +32,15 @@ from live_server import (
 from scripted_server import model_of, serving
 
 from templatelint import probe
-from templatelint.probe import response_types, sdk
 from templatelint.probe.catalogue import CHECKS
-from templatelint.probe.client import Client
 from templatelint.probe.endpoint import Endpoint, Scripted, Served
-from templatelint.probe.exchange import Exchange
 from templatelint.probe.prompts import scripted as scripted_prompts
-from templatelint.probe.response_items import LEAST, Reply
+from templatelint.probe.responses import types as response_types
+from templatelint.probe.responses.items import LEAST, Reply
 from templatelint.probe.verdict import NoAnswer, NotOffered
+from templatelint.probe.wire import sdk
+from templatelint.probe.wire.client import Client
+from templatelint.probe.wire.exchange import Exchange
 from templatelint.sources.reach import Reach
 from templatelint.sources.web import Web
 from templatelint.sources.web_address import address
@@ -47,8 +48,8 @@ from templatelint.sources.web_address import address
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from templatelint.probe.exchange import Asked
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Asked
 
 Choose: TypeAlias = Callable[[Sequence[Any], str], str]
 OURS = {check.id: check for check in CHECKS if check.module in ("response", "response_calls")}

@@ -31,16 +31,17 @@ from live_server import (
 from scripted_server import model_of, serving
 
 from templatelint import probe
-from templatelint.probe import running, sdk
+from templatelint.probe import running
 from templatelint.probe.catalogue import CHECKS
-from templatelint.probe.client import Client
 from templatelint.probe.endpoint import Endpoint, Scripted, Served
-from templatelint.probe.exchange import Asked, Event, Exchange
 from templatelint.probe.prompts import Prompts
 from templatelint.probe.prompts import scripted as scripted_prompts
-from templatelint.probe.response_events import read
-from templatelint.probe.sse import Frames
+from templatelint.probe.responses.events import read
 from templatelint.probe.verdict import WORDS
+from templatelint.probe.wire import sdk
+from templatelint.probe.wire.client import Client
+from templatelint.probe.wire.exchange import Asked, Event, Exchange
+from templatelint.probe.wire.sse import Frames
 from templatelint.sources.reach import Reach
 from templatelint.sources.web import Web
 from templatelint.sources.web_address import address

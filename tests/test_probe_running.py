@@ -7,9 +7,9 @@ import pytest
 from templatelint.probe import running
 from templatelint.probe.catalogue import CHECKS, Check
 from templatelint.probe.endpoint import Endpoint
-from templatelint.probe.exchange import Asked, Exchange
 from templatelint.probe.running import BrokenOff
 from templatelint.probe.verdict import Result, Verdict, inconclusive, passed
+from templatelint.probe.wire.exchange import Asked, Exchange
 
 if TYPE_CHECKING:
     from collections.abc import Callable

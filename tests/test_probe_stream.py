@@ -38,12 +38,14 @@ from live_server import (
 )
 from scripted_server import serving
 
-from templatelint.probe import Options, chat_stream, opened, slots
+from templatelint.probe import Options, opened
 from templatelint.probe.catalogue import CHECKS
+from templatelint.probe.chat import stream as chat_stream
 from templatelint.probe.clauses import cancelling
 from templatelint.probe.endpoint import Endpoint, Scripted
-from templatelint.probe.exchange import Asked, Event, Exchange
 from templatelint.probe.running import run
+from templatelint.probe.server import slots
+from templatelint.probe.wire.exchange import Asked, Event, Exchange
 from templatelint.sources.reach import Reach
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from probed_by_hand import CHAT, URL, asked, exchange, hostile, probed, result, 
 from reports_by_hand import HOSTILE
 
 from templatelint.probe.endpoint import Served
-from templatelint.probe.exchange import Exchange
 from templatelint.probe.several import Apart
+from templatelint.probe.wire.exchange import Exchange
 from templatelint.report import probed as reports
 from templatelint.report.probed import Look, Run, exchanges, words
 from templatelint.report.terminal import Paint

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from templatelint.errors import TemplatelintError
 from templatelint.probe import running
-from templatelint.probe.client import Client
-from templatelint.probe.contact import contacted
 from templatelint.probe.endpoint import Endpoint, Served
 from templatelint.probe.prompts import Prompts, with_own
 from templatelint.probe.running import BrokenOff
+from templatelint.probe.server.contact import contacted
 from templatelint.probe.verdict import WORDS
+from templatelint.probe.wire.client import Client
 from templatelint.sources.endpoint import parsed
 from templatelint.sources.web import Patience, Web
 from templatelint.sources.web_address import address, shown

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from templatelint.probe.endpoint import CHAT, MESSAGES, RESPONSES
-from templatelint.probe.exchange import DONE, Event, Exchange, parsed
 from templatelint.probe.prompts import CITY, OTHER_CITY
-from templatelint.probe.sse import Frames
+from templatelint.probe.wire.exchange import DONE, Event, Exchange, parsed
+from templatelint.probe.wire.sse import Frames
 from templatelint.sources.endpoint.routes import rows, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from templatelint.probe.exchange import Asked
     from templatelint.probe.prompts import Prompts
+    from templatelint.probe.wire.exchange import Asked
 
 _TEXT = "Hello, and a good day."
 _WRITE = ("write_file", {"path": "notes.txt", "content": "The tide comes in at six, and leaves again at noon."})

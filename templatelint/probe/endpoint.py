@@ -6,9 +6,9 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from templatelint.probe.exchange import Asked, Exchange
 from templatelint.probe.prompts import Prompts
 from templatelint.probe.verdict import NoAnswer, NotOffered
+from templatelint.probe.wire.exchange import Asked, Exchange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from templatelint.model import Model
 
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
-_ABSENT = frozenset({404, 405, 501})
 ANTHROPIC = {"anthropic-version": "2023-06-01"}
 
 
@@ -168,7 +167,7 @@ class Endpoint:
 
     def _offered(self, path: str, body: Any, headers: Mapping[str, str] | None = None) -> Exchange:
         exchange = self.post(path, body, headers=headers)
-        if exchange.status in _ABSENT:
+        if exchange.absent:
             raise NotOffered(path, exchange.status)
         return exchange
 

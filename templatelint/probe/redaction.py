@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from templatelint.probe import Probed
-    from templatelint.probe.exchange import Exchange
+    from templatelint.probe.wire.exchange import Exchange
 
 HIDDEN = "[hidden]"
 # what is shorter is no secret, and may stand in any answer: servers that want some key get `none` or `EMPTY`

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from templatelint.probe.parts import decides
 from templatelint.probe.telling import busy, error_message, http
-from templatelint.probe.told import complaint
 from templatelint.probe.verdict import NoAnswer, failed, inconclusive, passed, warned
 from templatelint.sources.endpoint.routes import table, text
 
@@ -14,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from templatelint.probe.endpoint import Endpoint
-    from templatelint.probe.exchange import Exchange
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Exchange
 
 Bad = tuple[str, object]
 """What is at fault, in words, and the body: a JSON value, or text that is sent as it is."""
@@ -128,7 +127,7 @@ def _answered(path: str, what: str, exchange: Exchange, shape: Callable[[Exchang
     if exchange.refused:
         fault = shape(exchange)
         bare = f"HTTP {exchange.status} {fault}" if fault else ""
-    told = f"HTTP {exchange.status}{complaint(exchange)}" if exchange.status else _GONE
+    told = http(exchange) if exchange.status else _GONE
     return Answered(what, wrong, bare, f"POST {path}, {what}: {told}", exchange)
 
 

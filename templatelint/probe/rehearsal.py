@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from templatelint import data
 from templatelint.probe import assumed
-from templatelint.probe.contact import contacted
 from templatelint.probe.endpoint import Endpoint, Scripted
 from templatelint.probe.prompts import Prompts, scripted, with_own
+from templatelint.probe.server.contact import contacted
 from templatelint.probe.verdict import NoAnswer, NotOffered
 from templatelint.sources.reach import Reach
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from templatelint.probe import Options
     from templatelint.probe.catalogue import Check
-    from templatelint.probe.exchange import Asked, Exchange
+    from templatelint.probe.wire.exchange import Asked, Exchange
 
 ANY_MODEL = "MODEL"
 """What stands for the id of a model that nobody has named."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from templatelint.errors import TemplatelintError, clip
 from templatelint.probe import Probed, probe, unmet
-from templatelint.probe.contact import listed
 from templatelint.probe.endpoint import Served
+from templatelint.probe.server.contact import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

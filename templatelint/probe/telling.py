@@ -10,8 +10,8 @@ from templatelint.probe.verdict import inconclusive
 from templatelint.sources.endpoint.routes import text
 
 if TYPE_CHECKING:
-    from templatelint.probe.exchange import Exchange
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Exchange
 
 _ROOM = 60  # characters of a text that a message repeats
 _SAID = 160  # characters of an error's own words
@@ -34,10 +34,16 @@ def quoted(value: Any, room: int = _ROOM) -> str:
 
 def http(exchange: Exchange) -> str:
     """The status of an answer, and what its error says."""
-    said = error_message(exchange)
-    return (
-        f"HTTP {exchange.status}: {clip(_printable(said[: 4 * _SAID]), _SAID)}" if said else f"HTTP {exchange.status}"
-    )
+    said = reason(exchange)
+    return f"HTTP {exchange.status}: {said}" if said else f"HTTP {exchange.status}"
+
+
+def reason(exchange: Exchange) -> str:
+    """What an error says, as OpenAI, Anthropic, FastAPI and llama-server write it; empty where it says nothing."""
+    answer = exchange.object
+    error = answer.get("error")
+    said = error_message(exchange) or text(error) or text(answer.get("message")) or text(answer.get("detail"))
+    return clip(_printable(said.strip()[: 4 * _SAID]), _SAID)
 
 
 def _printable(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from templatelint.probe.leak_causes import syntax_of
+from templatelint.probe.chat.leak_causes import syntax_of
 from templatelint.probe.verdict import inconclusive, skipped
 from templatelint.reading import THOUGHT
 

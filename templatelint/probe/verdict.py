@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from templatelint.model import Severity
-    from templatelint.probe.exchange import Exchange
+    from templatelint.probe.wire.exchange import Exchange
 
 Word = Literal["pass", "fail", "warn", "inconclusive", "skip"]
 WORDS: tuple[Word, ...] = ("fail", "inconclusive", "warn", "pass", "skip")

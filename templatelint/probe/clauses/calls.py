@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from templatelint.probe import chat_stream, leaks
-from templatelint.probe.chat_reply import ChatReply
-from templatelint.probe.leak_causes import TOOLLESS, cause, syntax_of, tools_shown
+from templatelint.probe.chat import leaks
+from templatelint.probe.chat import stream as chat_stream
+from templatelint.probe.chat.leak_causes import TOOLLESS, cause, syntax_of, tools_shown
+from templatelint.probe.chat.reply import ChatReply
 from templatelint.probe.prompts import CITY, OTHER_CITY, TOOLS
 from templatelint.probe.telling import counted, http, quoted
 from templatelint.probe.verdict import failed, inconclusive, passed, warned
@@ -16,7 +17,7 @@ from templatelint.sources.endpoint.routes import table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from templatelint.probe.chat_reply import Call
+    from templatelint.probe.chat.reply import Call
     from templatelint.probe.endpoint import Endpoint
     from templatelint.probe.verdict import Verdict
 

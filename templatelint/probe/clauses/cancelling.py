@@ -6,19 +6,20 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from templatelint.probe import chat_stream, context
+from templatelint.probe.chat import stream as chat_stream
 from templatelint.probe.endpoint import CHAT, RESPONSES
-from templatelint.probe.exchange import Asked
-from templatelint.probe.slots import Watch
+from templatelint.probe.server import context
+from templatelint.probe.server.slots import Watch
 from templatelint.probe.telling import busy, http, quoted
 from templatelint.probe.verdict import WORDS, NoAnswer, failed, inconclusive, passed, skipped
+from templatelint.probe.wire.exchange import Asked
 from templatelint.sources.endpoint.routes import rows
 
 if TYPE_CHECKING:
     from templatelint.probe.endpoint import Endpoint
-    from templatelint.probe.exchange import Exchange
-    from templatelint.probe.slots import State
+    from templatelint.probe.server.slots import State
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Exchange
 
 # tokens that are allowed: more than come before we look, and numbers by which slots can be told apart
 _CHAT_TOKENS, _RESPONSE_TOKENS, _PLAIN_TOKENS = 30_011, 30_013, 30_029
@@ -28,7 +29,6 @@ _SAMPLE = 64  # tokens by which it is measured how long an endless answer lasts
 _STREAM_LOOKS = (0.3, 1.9)  # seconds after we hung up
 _PLAIN_LEFT = 0.25  # seconds after which we give a plain answer up
 _PLAIN_LOOKS = (1.25, 2.75)
-_ABSENT = (404, 405, 501)
 
 
 def stream_abandoned(endpoint: Endpoint) -> Verdict:
@@ -71,7 +71,7 @@ def _abandoned(
     exchange = endpoint.ask(asked, again=True)
     left = time.monotonic()
     if not exchange.left:
-        return None if exchange.status in _ABSENT else _not_left(exchange)
+        return None if exchange.absent else _not_left(exchange)
     what = f"{asked.path}, streamed," if asked.leave_after is not None else asked.path
     seen: list[tuple[float, State]] = []
     for after in looks:

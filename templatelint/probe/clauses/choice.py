@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from templatelint.probe import leaks
-from templatelint.probe.chat_reply import ChatReply
-from templatelint.probe.leak_causes import TOOLLESS, tools_shown
+from templatelint.probe.chat import leaks
+from templatelint.probe.chat.leak_causes import TOOLLESS, tools_shown
+from templatelint.probe.chat.reply import ChatReply
 from templatelint.probe.prompts import TOOLS
 from templatelint.probe.telling import counted, http, quoted
 from templatelint.probe.verdict import failed, inconclusive, passed, warned

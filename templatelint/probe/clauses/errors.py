@@ -5,27 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from templatelint.errors import TemplatelintError
-from templatelint.probe import context, serving
-from templatelint.probe.chat_reply import ChatReply
+from templatelint.probe.chat.reply import ChatReply
 from templatelint.probe.endpoint import CHAT, RESPONSES
-from templatelint.probe.exchange import Asked
 from templatelint.probe.parts import decides
 from templatelint.probe.prompts import TOOLS, WEATHER
-from templatelint.probe.raising import raised
 from templatelint.probe.refusals import baseless, carries, judged, openai_fault
-from templatelint.probe.response_items import LEAST, whole
+from templatelint.probe.responses.items import LEAST, whole
+from templatelint.probe.server import context, serving
 from templatelint.probe.telling import busy, error_message, http, quoted
+from templatelint.probe.template.raising import raised
 from templatelint.probe.verdict import failed, inconclusive, passed, skipped, warned
+from templatelint.probe.wire.exchange import Asked
 from templatelint.sources.endpoint.routes import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from templatelint.probe.endpoint import Endpoint
-    from templatelint.probe.exchange import Exchange
-    from templatelint.probe.raising import Raised
     from templatelint.probe.refusals import Bad
+    from templatelint.probe.template.raising import Raised
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Exchange
 
 _FEW = 8  # tokens of an answer that there is not to be
 _NO_JSON = '{"messages": ['

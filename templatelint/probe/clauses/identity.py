@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from templatelint.probe import serving
-from templatelint.probe.rendering import LLAMA_CPP, TOKENIZING, made
-from templatelint.probe.serving import MODELS
+from templatelint.probe.server import serving
+from templatelint.probe.server.rendering import LLAMA_CPP, TOKENIZING, made
+from templatelint.probe.server.serving import MODELS
 from templatelint.probe.telling import counted, http, quoted
 from templatelint.probe.verdict import NoAnswer, failed, inconclusive, passed, skipped, warned
 from templatelint.sources.endpoint.routes import rows, table, text
@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from templatelint.probe.endpoint import Endpoint, Served
-    from templatelint.probe.exchange import Exchange
-    from templatelint.probe.rendering import Made
+    from templatelint.probe.server.rendering import Made
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Exchange
 
-_ABSENT = frozenset({404, 405, 501})
 _CLOSED = frozenset({401, 403})
 _FAILED = 500
 _MANY = 8  # tools, or models, that a message lists
@@ -39,7 +38,7 @@ def models_listed(endpoint: Endpoint) -> Verdict:
     if ill := _ill(endpoint, kind):
         return ill
     listed = endpoint.get(MODELS)
-    if listed.status in _ABSENT:
+    if listed.absent:
         return warned(
             f"there is no list of models: GET {MODELS} answers {http(listed)}",
             cure="clients that let people pick a model find none",
@@ -62,12 +61,12 @@ def _ill(endpoint: Endpoint, kind: str) -> Verdict | None:
     except NoAnswer:
         return None
     if kind == LLAMA_CPP and (not health.ok or health.object.get("status") != "ok"):
-        if health.status in _ABSENT | _CLOSED:  # a proxy lets it through or not
+        if health.absent or health.status in _CLOSED:  # a proxy lets it through or not
             return None
         return failed(
             f"GET /health answers {http(health)}, status {quoted(health.object.get('status'))}, while it serves"
         )
-    if health.crashed and health.status not in _ABSENT:
+    if health.crashed and not health.absent:
         return warned(f"GET /health answers {http(health)}, while the server answers requests")
     return None
 

@@ -6,9 +6,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from templatelint.errors import TemplatelintError
-from templatelint.probe import sdk, serving
 from templatelint.probe.endpoint import ANTHROPIC, MESSAGES, for_messages
-from templatelint.probe.message_reply import (
+from templatelint.probe.messages.reply import (
     CALLS,
     END,
     LIMIT,
@@ -24,9 +23,11 @@ from templatelint.probe.parts import worst
 from templatelint.probe.prompts import CITY, TOOLS, WEATHER, WRITE
 from templatelint.probe.refusals import anthropic_fault, baseless, judged
 from templatelint.probe.schema import fault as schema_fault
+from templatelint.probe.server import serving
 from templatelint.probe.telling import busy, counted, quoted
-from templatelint.probe.thinking_switch import switched_off
+from templatelint.probe.template.thinking_switch import switched_off
 from templatelint.probe.verdict import failed, inconclusive, passed, skipped, warned
+from templatelint.probe.wire import sdk
 from templatelint.scripted.scripts import STOPWORD
 from templatelint.sources.endpoint.routes import text
 
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from templatelint.probe.endpoint import Endpoint
-    from templatelint.probe.exchange import Exchange
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Exchange
 
 _TOOLS = for_messages(TOOLS)
 _WEATHER, _WRITE = WEATHER["function"]["name"], WRITE["function"]["name"]

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from templatelint.probe import message_stream, sdk
 from templatelint.probe.endpoint import for_messages
-from templatelint.probe.message_reply import CALLS, LIMIT, MessageReply, input_of, unanswered
+from templatelint.probe.messages import stream as message_stream
+from templatelint.probe.messages.reply import CALLS, LIMIT, MessageReply, input_of, unanswered
 from templatelint.probe.prompts import TOOLS
 from templatelint.probe.telling import busy, counted, quoted
 from templatelint.probe.verdict import failed, inconclusive, passed, warned
+from templatelint.probe.wire import sdk
 from templatelint.sources.endpoint.routes import rows, text
 
 if TYPE_CHECKING:
     from templatelint.probe.endpoint import Endpoint
-    from templatelint.probe.exchange import Exchange
-    from templatelint.probe.message_stream import Streamed
+    from templatelint.probe.messages.stream import Streamed
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Exchange
 
 _TOOLS = for_messages(TOOLS)
 _LISTED = 12  # further faults that the evidence has room for

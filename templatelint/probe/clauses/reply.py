@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from templatelint.probe import chat_stream
-from templatelint.probe.chat_reply import ChatReply
+from templatelint.probe.chat import stream as chat_stream
+from templatelint.probe.chat.leak_causes import syntax_of
+from templatelint.probe.chat.reply import ChatReply
 from templatelint.probe.endpoint import CHAT
-from templatelint.probe.exchange import Asked
-from templatelint.probe.leak_causes import syntax_of
 from templatelint.probe.telling import busy, counted, http, quoted
 from templatelint.probe.thoughts import mark_in, thoughtless
 from templatelint.probe.verdict import failed, inconclusive, passed, warned
+from templatelint.probe.wire.exchange import Asked
 from templatelint.sources.endpoint.routes import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from templatelint.probe.endpoint import Endpoint
-    from templatelint.probe.exchange import Exchange
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Exchange
 
 _CUT = 8  # tokens
 _MORE = 64  # tokens that show whether an answer goes on

@@ -6,12 +6,10 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from templatelint.probe import sdk
-from templatelint.probe.chat_reply import ChatReply
+from templatelint.probe.chat.reply import ChatReply
 from templatelint.probe.endpoint import RESPONSES
-from templatelint.probe.exchange import Asked, parsed
-from templatelint.probe.response_faults import REQUIRED, fault_of, faults_of, shown
-from templatelint.probe.response_items import (
+from templatelint.probe.responses.faults import REQUIRED, fault_of, faults_of, shown
+from templatelint.probe.responses.items import (
     LEAST,
     MORE,
     Reply,
@@ -23,19 +21,21 @@ from templatelint.probe.response_items import (
     user,
     whole,
 )
-from templatelint.probe.response_types import refused_by_types
+from templatelint.probe.responses.types import refused_by_types
 from templatelint.probe.schema import fault
 from templatelint.probe.telling import busy, http, quoted
 from templatelint.probe.thoughts import mark_in, thoughtless
 from templatelint.probe.verdict import NotOffered, failed, inconclusive, passed, warned
+from templatelint.probe.wire import sdk
+from templatelint.probe.wire.exchange import Asked, parsed
 from templatelint.sources.endpoint.routes import rows, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from templatelint.probe.endpoint import Endpoint
-    from templatelint.probe.exchange import Exchange
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Exchange
 
 _PLAIN = "a plain input"
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from templatelint.probe.endpoint import for_responses
 from templatelint.probe.prompts import CITY, OTHER_CITY, TOOLS, WEATHER, WRITE
-from templatelint.probe.response_faults import fault_of, shown
-from templatelint.probe.response_items import (
+from templatelint.probe.responses.faults import fault_of, shown
+from templatelint.probe.responses.items import (
     LEAST,
     MORE,
     Reply,
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from templatelint.probe.endpoint import Endpoint
-    from templatelint.probe.exchange import Exchange
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Exchange
 
 _TOOLS = for_responses(TOOLS)
 _WEATHER, _WRITE = WEATHER["function"]["name"], WRITE["function"]["name"]

@@ -5,18 +5,18 @@ from __future__ import annotations
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
-from templatelint.probe import response_events as events
 from templatelint.probe.endpoint import for_responses
-from templatelint.probe.exchange import DONE
 from templatelint.probe.prompts import TOOLS
-from templatelint.probe.response_agreement import contradictions
-from templatelint.probe.response_events import index_of, kind_of, named, read, whole
-from templatelint.probe.response_faults import REQUIRED
-from templatelint.probe.response_items import LEAST
-from templatelint.probe.response_order import disorder, overlap
+from templatelint.probe.responses import events
+from templatelint.probe.responses.agreement import contradictions
+from templatelint.probe.responses.events import index_of, kind_of, named, read, whole
+from templatelint.probe.responses.faults import REQUIRED
+from templatelint.probe.responses.items import LEAST
+from templatelint.probe.responses.order import disorder, overlap
 from templatelint.probe.telling import counted, quoted
 from templatelint.probe.thoughts import thoughtless
 from templatelint.probe.verdict import failed, inconclusive, passed, warned
+from templatelint.probe.wire.exchange import DONE
 from templatelint.sources.endpoint.routes import table, text
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from templatelint.probe.endpoint import Endpoint
-    from templatelint.probe.exchange import Event, Exchange
-    from templatelint.probe.response_events import Fault, Item, Told
+    from templatelint.probe.responses.events import Fault, Item, Told
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Event, Exchange
 
 _NUMBER, _PLACE, _PART = "sequence_number", "output_index", "content_index"
 # of events that belong to a part of an item's content

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from templatelint.probe import response_events as events
 from templatelint.probe.endpoint import for_responses
 from templatelint.probe.prompts import TOOLS
-from templatelint.probe.response_events import kind_of, read
-from templatelint.probe.response_order import overlap
+from templatelint.probe.responses import events
+from templatelint.probe.responses.events import kind_of, read
+from templatelint.probe.responses.order import overlap
 from templatelint.probe.telling import counted, quoted
 from templatelint.probe.verdict import inconclusive, passed, warned
 from templatelint.sources.endpoint.routes import text
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from templatelint.probe.endpoint import Endpoint
-    from templatelint.probe.exchange import Exchange
-    from templatelint.probe.response_events import Fault, Item, Told
+    from templatelint.probe.responses.events import Fault, Item, Told
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Exchange
 
 _TWO = 2
 

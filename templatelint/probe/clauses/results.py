@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from templatelint.probe import leaks
-from templatelint.probe.chat_reply import ChatReply
-from templatelint.probe.leak_causes import applied
+from templatelint.probe.chat import leaks
+from templatelint.probe.chat.leak_causes import applied
+from templatelint.probe.chat.reply import ChatReply
 from templatelint.probe.prompts import CITY, TOOLS
 from templatelint.probe.telling import busy, error_message, http, quoted
 from templatelint.probe.verdict import failed, inconclusive, passed, warned
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from templatelint.probe.endpoint import Endpoint
-    from templatelint.probe.exchange import Exchange
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Exchange
 
 _ID, _OTHER_ID = "weather01", "weather99"  # nine letters and digits, which some templates insist on
 _ARGUMENTS = f'{{"city": "{CITY}"}}'

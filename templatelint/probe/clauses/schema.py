@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from templatelint.probe.chat_reply import ChatReply
-from templatelint.probe.exchange import parsed
+from templatelint.probe.chat.reply import ChatReply
 from templatelint.probe.schema import fault
 from templatelint.probe.telling import quoted
 from templatelint.probe.verdict import failed, inconclusive, passed
+from templatelint.probe.wire.exchange import parsed
 
 if TYPE_CHECKING:
     from templatelint.probe.endpoint import Endpoint

@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from templatelint.probe import response_events as events
-from templatelint.probe import sdk
 from templatelint.probe.endpoint import RESPONSES, for_responses
-from templatelint.probe.exchange import parsed
 from templatelint.probe.prompts import TOOLS
-from templatelint.probe.response_events import kind_of, read
+from templatelint.probe.responses import events
+from templatelint.probe.responses.events import kind_of, read
 from templatelint.probe.telling import counted, quoted
 from templatelint.probe.verdict import failed, inconclusive, passed, skipped
+from templatelint.probe.wire import sdk
+from templatelint.probe.wire.exchange import parsed
 from templatelint.sources.endpoint.routes import rows, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from templatelint.probe.endpoint import Endpoint
-    from templatelint.probe.exchange import Exchange
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Exchange
 
 _TWO = 2
 # of each item what two answers to one question agree on: its type, and what it says or calls

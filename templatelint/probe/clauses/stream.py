@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from templatelint.probe import chat_chunks, chat_clients, chat_stream, context
-from templatelint.probe.chat_reply import ChatReply
-from templatelint.probe.exchange import parsed
+from templatelint.probe.chat import chunks as chat_chunks
+from templatelint.probe.chat import clients as chat_clients
+from templatelint.probe.chat import stream as chat_stream
+from templatelint.probe.chat.reply import ChatReply
 from templatelint.probe.prompts import TOOLS
+from templatelint.probe.server import context
 from templatelint.probe.telling import busy, counted, quoted
 from templatelint.probe.verdict import failed, inconclusive, passed, skipped, warned
+from templatelint.probe.wire.exchange import parsed
 from templatelint.scripted import scripts
 from templatelint.sources.endpoint.routes import table, text
 
 if TYPE_CHECKING:
-    from templatelint.probe.chat_stream import Streamed
+    from templatelint.probe.chat.stream import Streamed
     from templatelint.probe.endpoint import Endpoint
-    from templatelint.probe.exchange import Event, Exchange
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Event, Exchange
 
 _FEW = 8  # tokens, after which an answer is cut
 _LISTED = 12  # further faults that the evidence has room for

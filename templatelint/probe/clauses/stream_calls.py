@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from templatelint.probe import call_deltas, chat_clients, chat_stream, leaks
-from templatelint.probe.chat_reply import Call as Entry
-from templatelint.probe.chat_reply import ChatReply
-from templatelint.probe.exchange import parsed
-from templatelint.probe.leak_causes import cause
+from templatelint.probe.chat import call_deltas, leaks
+from templatelint.probe.chat import clients as chat_clients
+from templatelint.probe.chat import stream as chat_stream
+from templatelint.probe.chat.leak_causes import cause
+from templatelint.probe.chat.reply import Call as Entry
+from templatelint.probe.chat.reply import ChatReply
 from templatelint.probe.prompts import CITY, OTHER_CITY, TOOLS
 from templatelint.probe.telling import counted, quoted
 from templatelint.probe.verdict import failed, inconclusive, passed, warned
+from templatelint.probe.wire.exchange import parsed
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from templatelint.probe.chat_stream import Streamed
+    from templatelint.probe.chat.stream import Streamed
     from templatelint.probe.endpoint import Endpoint
-    from templatelint.probe.exchange import Exchange
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Exchange
 
 _SHOWN = 3  # calls that a message has room for
 _LISTED = 12  # further faults that the evidence has room for

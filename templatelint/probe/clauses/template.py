@@ -8,11 +8,12 @@ from templatelint import engines
 from templatelint.errors import TemplatelintError
 from templatelint.pin.normal import digest
 from templatelint.pin.rendered import explanations
-from templatelint.probe import in_force, linted_prompts, serving
-from templatelint.probe.differing import lines_that_differ
 from templatelint.probe.prompts import CITY, TOOLS
-from templatelint.probe.rendering import LLAMA_CPP, TOKENIZING, made, tokens
+from templatelint.probe.server import serving
+from templatelint.probe.server.rendering import LLAMA_CPP, TOKENIZING, made, tokens
 from templatelint.probe.telling import counted, quoted
+from templatelint.probe.template import in_force, linted_prompts
+from templatelint.probe.template.differing import lines_that_differ
 from templatelint.probe.verdict import NotOffered, failed, inconclusive, passed, skipped, warned
 from templatelint.sources.endpoint.routes import table
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
     from templatelint.model import Model
     from templatelint.probe.endpoint import Endpoint, Served
-    from templatelint.probe.in_force import Compared
-    from templatelint.probe.linted_prompts import Battery
+    from templatelint.probe.template.in_force import Compared
+    from templatelint.probe.template.linted_prompts import Battery
     from templatelint.probe.verdict import Verdict
 
 _LINT = "--template REF names what was linted"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from templatelint.probe.exchange import Event, Exchange
-from templatelint.probe.sse import Frames
+from templatelint.probe.wire.exchange import Event, Exchange
+from templatelint.probe.wire.sse import Frames
 from templatelint.sources.web import Patience, Web
 from templatelint.sources.web_refusals import Cut, Refused
 
 if TYPE_CHECKING:
-    from templatelint.probe.exchange import Asked
+    from templatelint.probe.wire.exchange import Asked
     from templatelint.sources.web import Answer
     from templatelint.sources.web_address import Address
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from templatelint.probe import response_events as events
-from templatelint.probe.response_events import kind_of, named, whole
+from templatelint.probe.responses import events
+from templatelint.probe.responses.events import kind_of, named, whole
 from templatelint.probe.telling import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from templatelint.probe.response_events import Fault, Item, Told
+    from templatelint.probe.responses.events import Fault, Item, Told
 
 _OF_TEXT = (events.PART_ADDED, events.TEXT_DELTA, events.TEXT_DONE, events.PART_DONE)
 

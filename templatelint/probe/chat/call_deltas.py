@@ -13,7 +13,7 @@ from templatelint.sources.endpoint.routes import table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from templatelint.probe.chat_stream import Call, CallDelta, Streamed
+    from templatelint.probe.chat.stream import Call, CallDelta, Streamed
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _FEW = 4  # deltas that do not yet show a call being written

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from templatelint.probe.told import complaint
+from templatelint.probe.telling import http, reason
 from templatelint.probe.verdict import NotOffered
 from templatelint.sources.endpoint.routes import table, text
 
@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from templatelint.probe.endpoint import Endpoint
-    from templatelint.probe.exchange import Exchange
+    from templatelint.probe.wire.exchange import Exchange
 
 APPLY, TOKENIZE, DETOKENIZE = "/apply-template", "/tokenize", "/detokenize"
-_ABSENT = frozenset({404, 405, 501})
 LLAMA_CPP = "llama.cpp"
 # engines whose /tokenize takes messages too (vLLM's TokenizeChatRequest, SGLang's TokenizeRequest)
 TOKENIZING = frozenset({"vllm", "sglang"})
@@ -74,7 +73,7 @@ def made(endpoint: Endpoint, body: Mapping[str, Any], kind: str) -> Made:
     prompt = exchange.object.get("prompt")
     if exchange.ok and isinstance(prompt, str):
         return Made(prompt)
-    if exchange.status in _ABSENT or (exchange.ok and kind != LLAMA_CPP):
+    if exchange.absent or (exchange.ok and kind != LLAMA_CPP):
         raise NotOffered(APPLY, exchange.status)
     return _refused(exchange, "without a prompt")
 
@@ -85,7 +84,7 @@ def _tokenized(endpoint: Endpoint, body: Mapping[str, Any]) -> Made:
     ids = _ids(exchange)
     if ids is not None:
         return Made(ids=ids)
-    if exchange.status in _ABSENT:
+    if exchange.absent:
         raise NotOffered(TOKENIZE, exchange.status)
     return _refused(exchange, "without tokens")
 
@@ -124,5 +123,5 @@ def _ids(exchange: Exchange) -> Ids | None:
 
 
 def _refused(exchange: Exchange, lacking: str) -> Made:
-    told = f"HTTP {exchange.status}{complaint(exchange) or f' {lacking}'}"
+    told = http(exchange) if reason(exchange) else f"{http(exchange)} {lacking}"
     return Made(error=told, status=exchange.status)

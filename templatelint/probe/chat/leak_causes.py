@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from templatelint.call_syntax import CallSyntax
     from templatelint.model import Model
+    from templatelint.probe.chat.leaks import Leak
     from templatelint.probe.endpoint import Endpoint
-    from templatelint.probe.leaks import Leak
 
 TOOLLESS = "serve a template that lists the tools: templatelint vet names what is wrong with this one"
 _LLAMA_CPP = "llama.cpp"

@@ -8,17 +8,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from templatelint.probe.endpoint import RESPONSES
-from templatelint.probe.exchange import parsed
 from templatelint.probe.telling import busy, http, quoted
 from templatelint.probe.verdict import failed, inconclusive
+from templatelint.probe.wire.exchange import parsed
 from templatelint.sources.endpoint.routes import rows, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from templatelint.probe.endpoint import Endpoint
-    from templatelint.probe.exchange import Exchange
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Exchange
 
 LEAST = 16  # tokens: OpenAI's API takes no lower `max_output_tokens`
 MORE = "--max-tokens, with more of them"

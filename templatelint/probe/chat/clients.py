@@ -6,13 +6,13 @@ import json
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from templatelint.probe import sdk
-from templatelint.probe.exchange import Asked, Exchange
 from templatelint.probe.telling import quoted
+from templatelint.probe.wire import sdk
+from templatelint.probe.wire.exchange import Asked, Exchange
 from templatelint.sources.endpoint.routes import rows, table, text
 
 if TYPE_CHECKING:
-    from templatelint.probe.chat_stream import Streamed
+    from templatelint.probe.chat.stream import Streamed
 
 _PACKAGE = "openai"
 _UNREAD = "not read"

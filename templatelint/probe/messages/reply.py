@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from templatelint.probe.endpoint import ANTHROPIC, MESSAGES
-from templatelint.probe.response_items import whole
+from templatelint.probe.responses.items import whole
 from templatelint.probe.telling import busy, http, quoted
 from templatelint.probe.verdict import failed, inconclusive
 from templatelint.sources.endpoint.routes import rows, table, text
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from templatelint.probe.endpoint import Endpoint
-    from templatelint.probe.exchange import Exchange
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Exchange
 
 LIMIT, CALLS, END, STOPPED = "max_tokens", "tool_use", "end_turn", "stop_sequence"
 _STOP_REASONS = frozenset({END, LIMIT, STOPPED, CALLS, "pause_turn", "refusal", "model_context_window_exceeded"})

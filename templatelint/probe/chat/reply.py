@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from templatelint.probe.exchange import parsed
 from templatelint.probe.prompts import TOOLS
 from templatelint.probe.schema import fault
 from templatelint.probe.telling import busy, http, quoted
 from templatelint.probe.verdict import failed, passed
+from templatelint.probe.wire.exchange import parsed
 from templatelint.reading import THOUGHT
 from templatelint.sources.endpoint.routes import table, text
 
 if TYPE_CHECKING:
-    from templatelint.probe.exchange import Exchange
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Exchange
 
 # where servers put what the model thought
 _THOUGHTS = ("reasoning_content", "reasoning")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from templatelint import cases, engines, matrix
 from templatelint.engines.llamacpp.real import body
 from templatelint.errors import clip
-from templatelint.probe.differing import difference, lines_that_differ
-from templatelint.probe.in_force import DEFAULT
-from templatelint.probe.rendering import APPLY, LLAMA_CPP, TOKENIZING, Made, made, tokens, written
+from templatelint.probe.server.rendering import APPLY, LLAMA_CPP, TOKENIZING, Made, made, tokens, written
+from templatelint.probe.template.differing import difference, lines_that_differ
+from templatelint.probe.template.in_force import DEFAULT
 from templatelint.probe.verdict import NotOffered
 from templatelint.sources.endpoint.routes import table
 

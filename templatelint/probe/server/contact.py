@@ -7,17 +7,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from templatelint.errors import TemplatelintError, clip
-from templatelint.probe import serving
 from templatelint.probe.endpoint import CHAT, Endpoint, Scripted
-from templatelint.probe.exchange import Asked
 from templatelint.probe.prompts import scripted as scripted_prompts
-from templatelint.probe.serving import MODELS
-from templatelint.probe.told import complaint
+from templatelint.probe.server import serving
+from templatelint.probe.server.serving import MODELS
+from templatelint.probe.telling import http, reason
+from templatelint.probe.wire.exchange import Asked
 from templatelint.sources.endpoint.routes import rows, table, text
 from templatelint.texts import shown
 
 if TYPE_CHECKING:
-    from templatelint.probe.exchange import Exchange
+    from templatelint.probe.wire.exchange import Exchange
     from templatelint.sources.reach import Reach
 
 _NO_LOGIN, _NOT_READY = (401, 403), 503
@@ -55,7 +55,7 @@ def listed(endpoint: Endpoint) -> tuple[str, ...]:
     exchange = _first(endpoint, Asked("GET", MODELS))
     if not isinstance(exchange.object.get("data"), list):
         if exchange.object:
-            what = f"HTTP {exchange.status}{complaint(exchange)}"
+            what = http(exchange)
             raise TemplatelintError(
                 f"{endpoint.url} lists no models: GET {MODELS} answers {what}",
                 help=f"{_ADDRESS}, or name one: --model ID",
@@ -84,8 +84,8 @@ def _answers(endpoint: Endpoint) -> None:
             raise _not_compatible(endpoint, f"POST {CHAT} answers HTTP {exchange.status} without JSON")
         if exchange.refused:
             raise TemplatelintError(
-                f"{endpoint.url}: POST {CHAT} is refused: HTTP {exchange.status}{complaint(exchange)}",
-                help=_ADDRESS if not complaint(exchange) else None,
+                f"{endpoint.url}: POST {CHAT} is refused: {http(exchange)}",
+                help=None if reason(exchange) else _ADDRESS,
             )
         if body is plain and not exchange.crashed and not isinstance(exchange.object.get("choices"), list):
             raise _not_compatible(endpoint, f"POST {CHAT} answers HTTP {exchange.status} without choices")
@@ -99,12 +99,12 @@ def _first(endpoint: Endpoint, asked: Asked) -> Exchange:
         raise TemplatelintError(_trouble(endpoint, exchange), help="is the server running, at that address?")
     if exchange.status in _NO_LOGIN:
         raise TemplatelintError(
-            f"{endpoint.url} asks for a key: {asked.path} answers HTTP {exchange.status}{complaint(exchange)}",
+            f"{endpoint.url} asks for a key: {asked.path} answers {http(exchange)}",
             help="put it into TEMPLATELINT_API_KEY, or into a file named with --api-key-file",
         )
     if exchange.status == _NOT_READY:
         raise TemplatelintError(
-            f"{endpoint.url} is not ready: {asked.path} answers HTTP {exchange.status}{complaint(exchange)}",
+            f"{endpoint.url} is not ready: {asked.path} answers {http(exchange)}",
             help="try again when its model is loaded",
         )
     return exchange

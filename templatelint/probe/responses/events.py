@@ -13,8 +13,8 @@ from templatelint.sources.endpoint.routes import rows, table, text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from templatelint.probe.exchange import Event, Exchange
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Event, Exchange
 
     # what is wrong, in a clause, and the places of the events that show it
     Fault = tuple[str, Sequence[int]]

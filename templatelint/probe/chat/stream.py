@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from templatelint.probe.exchange import Event, Exchange
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Event, Exchange
 
 _SAID = 160  # characters of what an error says
 _CALLS = 1 << 16  # more than any answer holds

@@ -114,6 +114,11 @@ class Exchange:
         return 200 <= self.status < 300  # noqa: PLR2004 (HTTP's class of success)
 
     @property
+    def absent(self) -> bool:
+        """Whether the server says that it has no such route."""
+        return self.status in (404, 405, 501)
+
+    @property
     def refused(self) -> bool:
         """Whether the server says that the request is at fault."""
         return 400 <= self.status < 500  # noqa: PLR2004 (HTTP's class of client errors)

@@ -6,15 +6,15 @@ from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from templatelint.probe import response_events as events
-from templatelint.probe.response_events import kind_of, named
+from templatelint.probe.responses import events
+from templatelint.probe.responses.events import kind_of, named
 from templatelint.probe.telling import quoted
 from templatelint.sources.endpoint.routes import rows, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from templatelint.probe.response_events import Item, Told
+    from templatelint.probe.responses.events import Item, Told
 
 
 def contradictions(told: Told) -> Iterator[str]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from templatelint.probe.chat_stream import broken, choices
-from templatelint.probe.exchange import DONE
+from templatelint.probe.chat.stream import broken, choices
 from templatelint.probe.telling import counted, quoted
+from templatelint.probe.wire.exchange import DONE
 from templatelint.sources.endpoint.routes import rows, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from templatelint.probe.exchange import Event, Exchange
+    from templatelint.probe.wire.exchange import Event, Exchange
 
 _CHUNK = "chat.completion.chunk"
 _FINISHES = ("stop", "length", "tool_calls", "content_filter", "function_call")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from templatelint.probe.exchange import parsed
 from templatelint.probe.telling import http, quoted
+from templatelint.probe.wire.exchange import parsed
 from templatelint.sources.endpoint.routes import table, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from templatelint.probe.exchange import Event, Exchange
+    from templatelint.probe.wire.exchange import Event, Exchange
 
 # type of a delta → the types of the blocks that it belongs to, and its member
 _DELTAS: Mapping[str, tuple[str, str]] = {

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from templatelint.probe.exchange import Asked
+from templatelint.probe.wire.exchange import Asked
 from templatelint.sources.endpoint.routes import table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from templatelint.probe.endpoint import Endpoint
-    from templatelint.probe.exchange import Exchange
+    from templatelint.probe.wire.exchange import Exchange
 
 # A llama-server notices that a client hung up when nothing has happened for a second, and to look at its state happens.
 APART = 1.5  # seconds

@@ -12,7 +12,7 @@ from templatelint.errors import clip
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from templatelint.probe.exchange import Exchange
+    from templatelint.probe.wire.exchange import Exchange
 
 INSTALL = "pip install 'templatelint[probe]'"
 # beyond what any of our requests lets a model write; the SDKs copy what they have at every event

@@ -1,0 +1,1 @@
+"""Answers of the Responses API, plain and streamed → what clients make of them."""
