@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from templatelint.errors import clip
 from templatelint.probe.verdict import inconclusive
-from templatelint.sources.endpoint.routes import text
+from templatelint.sources.endpoint.routes import table, text
 
 if TYPE_CHECKING:
     from templatelint.probe.verdict import Verdict
@@ -15,8 +15,16 @@ if TYPE_CHECKING:
 
 _ROOM = 60  # characters of a text that a message repeats
 _SAID = 160  # characters of an error's own words
-# no access, too slow, too many, overloaded: what was asked is not what this answer is about
-_BUSY = frozenset({401, 403, 408, 429, 503, 529})
+# no access, no credit, too slow, too many, overloaded: what was asked is not what this answer is about
+_BUSY = frozenset({401, 402, 403, 408, 429, 503, 529})
+_REFUSED = 400
+# that thoughts have used the limit up is an error of OpenAI's, and none of what was asked
+_USED_UP = (("max_tokens", "output limit"), ("limit was reached", "limit reached"))
+# codes of Azure OpenAI, OpenAI and DashScope, and words of LiteLLM and OpenAI; letters alone
+_FILTERED = frozenset(
+    {"contentfilter", "contentpolicyviolation", "responsibleaipolicyviolation", "datainspectionfailed"}
+)
+_FILTERED_WORDS = ("contentpolicyviolationerror", "violatingourusagepolicy")
 
 
 def quoted(value: Any, room: int = _ROOM) -> str:
@@ -58,9 +66,34 @@ def error_message(exchange: Exchange) -> str:
 
 def busy(exchange: Exchange) -> Verdict | None:
     """That the server had other reasons to refuse than the request; None where it had none."""
-    if exchange.status not in _BUSY:
-        return None
-    return inconclusive(f"the server turns the request away: {http(exchange)}")
+    if exchange.status in _BUSY:
+        return inconclusive(f"the server turns the request away: {http(exchange)}")
+    if used_up(exchange):
+        return inconclusive(f"the limit is used up before there is an answer: {http(exchange)}")
+    if _filtered(exchange):
+        return inconclusive(f"a filter turns the prompt away: {http(exchange)}")
+    return None
+
+
+def used_up(exchange: Exchange) -> bool:
+    """Whether an error says that the limit of tokens was reached before there was an answer (OpenAI's GPT-5)."""
+    if exchange.status != _REFUSED:
+        return False
+    said = error_message(exchange).casefold()
+    return all(any(each in said for each in words) for words in _USED_UP)
+
+
+def _filtered(exchange: Exchange) -> bool:
+    """Whether an error is about what the prompt says, and not about how it is asked."""
+    if not exchange.refused:
+        return False
+    error = table(exchange.object.get("error"))
+    codes = {_letters(code) for code in (error.get("code"), table(error.get("innererror")).get("code"))}
+    return not codes.isdisjoint(_FILTERED) or any(word in _letters(error.get("message")) for word in _FILTERED_WORDS)
+
+
+def _letters(said: Any) -> str:
+    return "".join(filter(str.isalpha, text(said)[: 4 * _SAID])).casefold()
 
 
 def counted(number: int, what: str) -> str:
