@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from templatelint.probe.prompts import Prompts
+from templatelint.probe.server import members as usual_members
+from templatelint.probe.telling import for_now, used_up
 from templatelint.probe.verdict import NoAnswer, NotOffered
 from templatelint.probe.wire.exchange import Asked, Exchange
 
@@ -17,6 +20,11 @@ if TYPE_CHECKING:
 
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 ANTHROPIC = {"anthropic-version": "2023-06-01"}
+_MAIN = (CHAT, RESPONSES, MESSAGES)
+_NOT_IMPLEMENTED = 501
+_TOO_MANY = (429, 529)
+# seconds: that a request waits before it is sent once more, unless the server says how long; all such waits of a run
+_PAUSE, _LONGEST_PAUSE, _PAUSES = 1.0, 5.0, 20.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,11 @@ class Endpoint:
     """What a check may ask, and what it may know.
 
     The requests of a check are recorded in `exchanges`. A request that was sent before, by any check, is not sent
-    again unless that is asked for: the answer is the same one.
+    again unless that is asked for: the answer is the same one. One that the server turns away for now (too many
+    requests) is sent once more after a while, and is not kept where it is turned away again.
+
+    The first answers of each main route settle whether its model takes `max_tokens` and `temperature`, which models
+    exist that do not; all further requests are made accordingly.
 
     Attributes:
         url: of the server, as people may see it, without `/v1`.
@@ -78,6 +90,8 @@ class Endpoint:
     wait: Callable[[float], None] = field(default=time.sleep, repr=False)
     exchanges: list[Exchange] = field(default_factory=list)
     _known: dict[tuple[Any, ...], Exchange] = field(default_factory=dict, repr=False)
+    _refused: dict[str, frozenset[str]] = field(default_factory=dict, repr=False)  # by main route that has answered
+    _pauses: list[float] = field(default_factory=list, repr=False)
 
     def for_check(self) -> Endpoint:
         """The same endpoint with a record of its own."""
@@ -95,12 +109,38 @@ class Endpoint:
         Raises:
             NoAnswer: none came in time, or none that ends.
         """
+        exchange = self._once(asked, again=again)
+        if asked.path in _MAIN and asked.path not in self._refused:
+            exchange = self._settled(asked, exchange)
+        return exchange
+
+    def _once(self, asked: Asked, *, again: bool = False) -> Exchange:
         known = None if again else self._known.get(asked.key)
-        exchange = self.send(asked) if known is None else known
+        exchange = self._sent(asked) if known is None else known
         self.exchanges.append(exchange)
-        self._known[asked.key] = exchange
+        if not for_now(exchange):
+            self._known[asked.key] = exchange
         if exchange.error or not (exchange.status or exchange.left):
             raise NoAnswer(exchange)
+        return exchange
+
+    def _sent(self, asked: Asked) -> Exchange:
+        exchange = self.send(asked)
+        pause = _pause(exchange) if for_now(exchange) else None
+        if pause is None or sum(self._pauses) + pause > _PAUSES:
+            return exchange
+        self._pauses.append(pause)
+        self.wait(pause)
+        return self.send(asked)
+
+    def _settled(self, asked: Asked, exchange: Exchange) -> Exchange:
+        """The answer to a request in the form that the model takes, which is known as soon as it has answered one."""
+        refused: list[str] = []
+        while (name := usual_members.refused(exchange)) and name not in refused:
+            refused.append(name)
+            exchange = self._once(replace(asked, body=usual_members.without(asked.body, refused)))
+        if exchange.ok or used_up(exchange):
+            self._refused[asked.path] = frozenset(refused)
         return exchange
 
     def remember(self, exchange: Exchange) -> None:
@@ -134,7 +174,7 @@ class Endpoint:
         """The body of that request."""
         spoken = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
         usual = {"model": self.model, "messages": spoken, "max_tokens": self.tokens, "temperature": 0}
-        return _without_none({**usual, **members})
+        return self._body(CHAT, usual, members)
 
     def respond(self, said: Any, **members: Any) -> Exchange:
         """The answer to a request to the Responses API (`stream=True`: its events).
@@ -148,7 +188,7 @@ class Endpoint:
     def response_body(self, said: Any, **members: Any) -> dict[str, Any]:
         """The body of that request."""
         usual = {"model": self.model, "input": said, "max_output_tokens": self.tokens, "temperature": 0}
-        return _without_none({**usual, **members})
+        return self._body(RESPONSES, usual, members)
 
     def message(self, messages: str | Sequence[Any], **members: Any) -> Exchange:
         """The answer to a request to Anthropic's Messages API (`stream=True`: its events).
@@ -163,13 +203,33 @@ class Endpoint:
         """The body of that request."""
         spoken = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
         usual = {"model": self.model, "messages": spoken, "max_tokens": self.tokens, "temperature": 0}
-        return _without_none({**usual, **members})
+        return self._body(MESSAGES, usual, members)
+
+    def _body(self, path: str, usual: Mapping[str, Any], members: Mapping[str, Any]) -> dict[str, Any]:
+        whole = {name: value for name, value in {**usual, **members}.items() if value is not None}
+        return usual_members.without(whole, self._refused.get(path, ()))
 
     def _offered(self, path: str, body: Any, headers: Mapping[str, str] | None = None) -> Exchange:
         exchange = self.post(path, body, headers=headers)
-        if exchange.absent:
+        if not exchange.absent:
+            return exchange
+        if not self._answers(path, headers):
             raise NotOffered(path, exchange.status)
-        return exchange
+        if exchange.status == _NOT_IMPLEMENTED:
+            raise NotOffered(path, exchange.status, f"what is asked of {path} is not implemented (HTTP 501)")
+        return exchange  # of a route that is there, it refuses what was asked
+
+    def _answers(self, path: str, headers: Mapping[str, str] | None) -> bool:
+        """Whether the route answers to a plain request."""
+        if path not in self._refused:
+            bodies: dict[str, Callable[..., dict[str, Any]]] = {
+                CHAT: self.chat_body,
+                RESPONSES: self.response_body,
+                MESSAGES: self.message_body,
+            }
+            with suppress(NoAnswer):
+                self.for_check().post(path, bodies[path](self.prompts.plain), headers=headers)
+        return path in self._refused
 
 
 def for_responses(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -189,5 +249,13 @@ def for_messages(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _without_none(members: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in members.items() if value is not None}
+def _pause(exchange: Exchange) -> float | None:
+    """Seconds after which a request may be sent again; None where that is too long to wait for, or not to be hoped."""
+    told = exchange.headers.get("retry-after", "").strip()
+    if not told and exchange.status not in _TOO_MANY:
+        return None
+    try:
+        seconds = float(told) if told else _PAUSE
+    except ValueError:  # a date
+        seconds = _PAUSE
+    return seconds if 0 <= seconds <= _LONGEST_PAUSE else None

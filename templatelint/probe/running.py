@@ -81,7 +81,7 @@ def _judged(check: Check, endpoint: Endpoint) -> Verdict:
     try:
         return check.judge(endpoint)
     except NotOffered as absence:
-        return skipped(f"the server has no {absence.route} (HTTP {absence.status})")
+        return skipped(absence.told)
     except NoAnswer as silence:
         asked = silence.exchange.asked
         return inconclusive(f"{asked.method} {asked.path}: {silence.exchange.error or 'no answer'}")

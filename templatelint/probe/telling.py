@@ -17,6 +17,7 @@ _ROOM = 60  # characters of a text that a message repeats
 _SAID = 160  # characters of an error's own words
 # no access, no credit, too slow, too many, overloaded: what was asked is not what this answer is about
 _BUSY = frozenset({401, 402, 403, 408, 429, 503, 529})
+_FOR_NOW = frozenset({408, 429, 503, 529})
 _REFUSED = 400
 # that thoughts have used the limit up is an error of OpenAI's, and none of what was asked
 _USED_UP = (("max_tokens", "output limit"), ("limit was reached", "limit reached"))
@@ -73,6 +74,11 @@ def busy(exchange: Exchange) -> Verdict | None:
     if _filtered(exchange):
         return inconclusive(f"a filter turns the prompt away: {http(exchange)}")
     return None
+
+
+def for_now(exchange: Exchange) -> bool:
+    """Whether the server turns a request away that it may answer a little later."""
+    return exchange.status in _FOR_NOW
 
 
 def used_up(exchange: Exchange) -> bool:

@@ -80,12 +80,15 @@ class NotOffered(Exception):
 
     Attributes:
         route: the path.
+        status: of HTTP; 0 where it was not even asked.
+        told: the fact, in a clause.
     """
 
-    def __init__(self, route: str, status: int) -> None:
+    def __init__(self, route: str, status: int, told: str = "") -> None:
         super().__init__(route)
         self.route = route
         self.status = status
+        self.told = told or f"the server has no {route} (HTTP {status})"
 
 
 class NoAnswer(Exception):

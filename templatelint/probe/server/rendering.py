@@ -73,8 +73,10 @@ def made(endpoint: Endpoint, body: Mapping[str, Any], kind: str) -> Made:
     prompt = exchange.object.get("prompt")
     if exchange.ok and isinstance(prompt, str):
         return Made(prompt)
-    if exchange.absent or (exchange.ok and kind != LLAMA_CPP):
+    if exchange.absent:
         raise NotOffered(APPLY, exchange.status)
+    if exchange.ok and kind != LLAMA_CPP:  # as servers do that have a page for every address
+        raise NotOffered(APPLY, exchange.status, f"POST {APPLY} is answered HTTP {exchange.status} without a prompt")
     return _refused(exchange, "without a prompt")
 
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from templatelint.errors import clip
 from templatelint.probe.wire.exchange import Event, Exchange
 from templatelint.probe.wire.sse import Frames
+from templatelint.probe.wire.unpacking import KNOWN, unpacked
 from templatelint.sources.web import Patience, Web
 from templatelint.sources.web_refusals import Cut, Refused
+from templatelint.texts import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from templatelint.probe.wire.exchange import Asked
     from templatelint.sources.web import Answer
     from templatelint.sources.web_address import Address
@@ -87,10 +92,19 @@ class _Received:
     def read(self, answer: Answer) -> None:
         self.status = answer.status
         self._headers = dict(answer.headers)
+        if answer.encoded not in KNOWN:
+            self.error = f"the answer is {shown(clip(answer.encoded))}-encoded, which was not asked for"
+            return
+        try:
+            self._read(unpacked(_within(answer.parts()), answer.encoded))
+        except ValueError as trouble:
+            self.error = f"the answer is not {answer.encoded}-encoded as its head says: {trouble}"
+
+    def _read(self, parts: Iterator[bytes]) -> None:
         frames = None
         if self._headers.get("content-type", "").lower().startswith("text/event-stream"):
             frames, self._events = Frames(), []
-        for part in answer.parts():
+        for part in parts:
             self._body += part
             if frames is not None and self._events is not None:
                 at = time.monotonic() - self._start
@@ -114,3 +128,13 @@ class _Received:
             left,
             error,
         )
+
+
+def _within(parts: Iterator[bytes]) -> Iterator[bytes]:
+    """As many bytes as are read at all, and one part more: what is unpacked to nothing has an end too."""
+    count = 0
+    for part in parts:
+        yield part
+        count += len(part)
+        if count > _LARGEST:
+            return

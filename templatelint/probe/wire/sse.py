@@ -1,4 +1,8 @@
-"""Bytes of an event stream, in any pieces → its frames, as the HTML standard's "server-sent events" cuts them."""
+"""Bytes of an event stream, in any pieces → its frames, as the HTML standard's "server-sent events" cuts them.
+
+A frame that has a name and no data is one too, as for OpenAI's SDK, which ends with an error there (3.57.0): the
+standard drops it.
+"""
 
 from __future__ import annotations
 
