@@ -212,6 +212,9 @@ def _exit_code(probed: Sequence[Probed], *, allow: bool) -> int:
 def _remarks(probed: Sequence[Probed]) -> Iterator[str]:
     """What has to be known of the server, whatever was checked."""
     for one in probed:
+        if one.left_out:
+            yield f"{one.model} is left out, as it takes no chat: {one.left_out}"
+    for one in probed:
         launch = one.served.model.launch if one.served.model else None
         tools = launch.settings.get("tools") if launch else None
         if isinstance(tools, list) and tools:

@@ -58,6 +58,7 @@ class Probed:
         model: the id that was asked for.
         scripted: the dialect of the scripted model; empty where another one is served.
         broken_off: why the server was asked no further, in a clause; empty where it was.
+        left_out: that the model is no chat model, in the server's words; empty where it is one.
     """
 
     url: str
@@ -66,6 +67,7 @@ class Probed:
     results: tuple[Result, ...]
     scripted: str = ""
     broken_off: str = ""
+    left_out: str = ""
 
     @property
     def summary(self) -> Mapping[Word, int]:

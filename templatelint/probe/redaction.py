@@ -84,6 +84,7 @@ def without(probed: Probed, hide: Callable[[str], str]) -> Probed:
         served=served,
         results=tuple(results),
         broken_off=hide(probed.broken_off),
+        left_out=hide(probed.left_out),
     )
 
 

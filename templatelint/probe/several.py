@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from templatelint.errors import TemplatelintError, clip
 from templatelint.probe import Probed, probe, unmet
 from templatelint.probe.endpoint import Served
-from templatelint.probe.server.contact import listed
+from templatelint.probe.server.contact import NoChat, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -42,7 +42,7 @@ def probe_all(
     reach: Reach,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Probed, ...]:
-    """Check each of the models that an endpoint lists, in its order; one that does not answer stops no other.
+    """Check each model that an endpoint lists, in its order; one that does not answer, or takes no chat, stops none.
 
     Raises:
         TemplatelintError: the endpoint lists none, or more than anybody waits for.
@@ -61,6 +61,8 @@ def probe_all(
         told = None if progress is None else _part(progress, at, len(ids))
         try:
             found.append(probe(url, checks, replace(options, model=model), reach, told))
+        except NoChat as absence:
+            found.append(Probed(name, clip(model, 200), Served(models=ids), (), left_out=absence.said))
         except TemplatelintError as trouble:
             found.append(Probed(name, clip(model, 200), Served(models=ids), (), broken_off=trouble.message))
     return tuple(found)

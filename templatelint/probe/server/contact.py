@@ -11,7 +11,8 @@ from templatelint.probe.endpoint import CHAT, Endpoint, Scripted
 from templatelint.probe.prompts import scripted as scripted_prompts
 from templatelint.probe.server import serving
 from templatelint.probe.server.serving import MODELS
-from templatelint.probe.telling import http, reason
+from templatelint.probe.telling import busy, http, reason
+from templatelint.probe.verdict import NoAnswer, NotOffered
 from templatelint.probe.wire.exchange import Asked
 from templatelint.sources.endpoint.routes import rows, table, text
 from templatelint.texts import shown
@@ -21,10 +22,36 @@ if TYPE_CHECKING:
     from templatelint.sources.reach import Reach
 
 _NO_LOGIN, _NOT_READY = (401, 403), 503
+_TURNED_AWAY = {
+    402: "asks for credit",
+    408: "answers too late",
+    429: "takes no more requests for now",
+    529: "is overloaded",
+}
+_LATER = {402: "the account that the key belongs to has none left"}
 _MANY = 8  # models that a message lists
 _INTRODUCED = re.compile(r"templatelint-scripted (\d{1,4}) ([\w.+-]{1,60})")
+# what servers say of a model for embeddings, for ranking, for speech; that a template refuses is told otherwise
+_NO_CHAT = re.compile(
+    r"embed|rerank|speech|transcri|not a chat|support\w*\b.{0,40}\b(?:chat|completions?)\b"
+    r"|\b(?:chat|completions?)\b.{0,40}\bsupport"
+)
 _SHORT = 32  # tokens
 _ADDRESS = "give the address that its API starts at, without /v1"
+
+
+class NoChat(TemplatelintError):
+    """The server is there, and says that this model is none to chat with.
+
+    Attributes:
+        said: the status, and what the server says.
+    """
+
+    def __init__(self, endpoint: Endpoint, exchange: Exchange) -> None:
+        self.said = http(exchange)
+        super().__init__(
+            f"{endpoint.url}: POST {CHAT} is refused: {self.said}", help="name a model that takes chats: --model ID"
+        )
 
 
 def contacted(endpoint: Endpoint, reach: Reach) -> Endpoint:
@@ -77,24 +104,27 @@ def _only(endpoint: Endpoint, ids: tuple[str, ...]) -> str:
 
 def _answers(endpoint: Endpoint) -> None:
     """A plain and a streamed reply, before a verdict is given on anything."""
-    plain = endpoint.chat_body(endpoint.prompts.plain)
-    for body in (plain, {**plain, "stream": True}):
-        exchange = _first(endpoint, Asked("POST", CHAT, body))
+    for members in ({}, {"stream": True}):
+        exchange = _first(endpoint, Asked("POST", CHAT, endpoint.chat_body(endpoint.prompts.plain, **members)))
         if exchange.events is None and not exchange.object:
             raise _not_compatible(endpoint, f"POST {CHAT} answers HTTP {exchange.status} without JSON")
-        if exchange.refused:
+        if (exchange.refused or exchange.absent) and _NO_CHAT.search(reason(exchange).casefold()):
+            raise NoChat(endpoint, exchange)
+        if exchange.refused and busy(exchange) is None:
             raise TemplatelintError(
                 f"{endpoint.url}: POST {CHAT} is refused: {http(exchange)}",
                 help=None if reason(exchange) else _ADDRESS,
             )
-        if body is plain and not exchange.crashed and not isinstance(exchange.object.get("choices"), list):
+        if not members and exchange.ok and not isinstance(exchange.object.get("choices"), list):
             raise _not_compatible(endpoint, f"POST {CHAT} answers HTTP {exchange.status} without choices")
 
 
 def _first(endpoint: Endpoint, asked: Asked) -> Exchange:
     """An exchange on which everything else depends."""
-    exchange = endpoint.send(asked)
-    endpoint.remember(exchange)
+    try:
+        exchange = endpoint.ask(asked)
+    except NoAnswer as silence:
+        exchange = silence.exchange
     if exchange.error or not exchange.status:
         raise TemplatelintError(_trouble(endpoint, exchange), help="is the server running, at that address?")
     if exchange.status in _NO_LOGIN:
@@ -106,6 +136,11 @@ def _first(endpoint: Endpoint, asked: Asked) -> Exchange:
         raise TemplatelintError(
             f"{endpoint.url} is not ready: {asked.path} answers {http(exchange)}",
             help="try again when its model is loaded",
+        )
+    if exchange.status in _TURNED_AWAY:
+        raise TemplatelintError(
+            f"{endpoint.url} {_TURNED_AWAY[exchange.status]}: {asked.path} answers {http(exchange)}",
+            help=_LATER.get(exchange.status, "try again later"),
         )
     return exchange
 
@@ -125,7 +160,10 @@ def _not_compatible(endpoint: Endpoint, fact: str) -> TemplatelintError:
 
 def _scripted(endpoint: Endpoint) -> Scripted | None:
     """Whether the model introduces itself as the scripted one: any other answers something else."""
-    exchange = endpoint.send(Asked("POST", CHAT, endpoint.chat_body("@@about", max_tokens=_SHORT)))
+    try:
+        exchange = endpoint.chat("@@about", max_tokens=_SHORT)
+    except (NoAnswer, NotOffered):
+        return None
     choices = rows(exchange.value, "choices")
     message = table(choices[0].get("message")) if choices else {}
     found = _INTRODUCED.fullmatch(text(message.get("content")).strip())
