@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import ExitStack
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -44,7 +45,7 @@ from templatelint.sources.web import Web
 from templatelint.sources.web_address import address
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from templatelint.model import Model
     from templatelint.probe.verdict import Verdict
@@ -147,6 +148,20 @@ def long(body: Mapping[str, Any]) -> bool:
     return any(len(str(each)) > 10_000 for each in body.get("messages") or ())
 
 
+def few(body: Mapping[str, Any]) -> bool:
+    return bool(body.get("max_tokens", body.get("max_output_tokens", 512)) < 64)
+
+
+def listed(body: Mapping[str, Any]) -> bool:
+    return isinstance(body.get("input"), list)
+
+
+def unable(path: str, when: Callable[[Mapping[str, Any]], bool]) -> Twist:
+    """A server that does not take a right request of a kind."""
+    error = {"message": "not here", "type": "invalid_request_error", "param": None, "code": None}
+    return instead(path, lambda _: Answer({"error": error}, status=400), when=when)
+
+
 def flat(answer: Answer) -> Answer:
     """The error object without what holds it."""
     return Answer(answer.json["error"], status=answer.status) if answer.status >= 400 else answer
@@ -179,6 +194,8 @@ def forgetful(path: str, spoiled: Answer) -> Twist:
 FAULT = Answer({"error": {"message": "no slot", "type": "server_error"}}, status=500)
 EMPTY = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [
     {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": ""}}]}  # fmt: skip
+PENSIVE = {**EMPTY, "choices": [{"index": 0, "finish_reason": "length", "message": {
+    "role": "assistant", "content": None, "reasoning_content": "Let me see."}}]}  # fmt: skip
 OTHER = {**EMPTY, "choices": [
     {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Ahoy."}}]}  # fmt: skip
 
@@ -286,6 +303,18 @@ OTHERS: Sequence[tuple[str, str, Sequence[Twist], Mapping[str, Any], str]] = (
     ("TL967", "pass", [accept(CHAT, when=nameless)], {}, "has message, type, param and code"),
     ("TL967", "inconclusive", [edit(CHAT, status(429), when=nameless)], {}, "HTTP 429"),
     ("TL969", "inconclusive", [forgetful(CHAT, Answer({}, status=503))], {}, "turns the request away: HTTP 503"),
+    ("TL969", "inconclusive", [forgetful(CHAT, Answer(PENSIVE))], {}, "says nothing now, finish_reason 'length'"),
+    # what is right is refused as well, so that a refusal shows nothing
+    ("TL961", "inconclusive", [unable(CHAT, has("tools"))], {}, "a right list of tools is answered HTTP 400: not her"),
+    ("TL963", "inconclusive", [unable(CHAT, has("tools"))], {}, "tool_choice auto is answered HTTP 400: not here"),
+    ("TL965", "inconclusive", [unable(CHAT, holds('"content": [{'))], {}, "a text part is answered HTTP 400: not here"),
+    ("TL968", "pass", [unable(RESPONSES, has("tools"))], {}, "all 5 faulty bodies are refused"),
+    ("TL968", "pass", [unable(RESPONSES, listed)], {}, "all 5 faulty bodies are refused"),
+    ("TL968", "fail", [unable(RESPONSES, few), accept(RESPONSES)], {}, "6 of 6 faulty bodies are not refused"),
+    ("TL960", "fail", [unable(CHAT, few), accept(CHAT)], {}, "of 10 faulty bodies are not refused"),
+    ("TL962", "fail", [unable(CHAT, few), accept(CHAT)], {}, "is not refused as faulty: accepted"),
+    ("TL966", "warn", [unable(CHAT, few), edit(CHAT, put("error", {"message": "no", "type": "x"}), when=long)], {},
+     "the error does not name the 4,096: HTTP 400: no"),
 )  # fmt: skip
 
 
@@ -307,6 +336,31 @@ def test_a_context_of_millions_is_not_filled(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(context, "LARGEST", 1000)
     found = tell("TL966")
     assert (found.word, "more than this check sends" in found.message) == ("skip", True), found
+
+
+@pytest.mark.parametrize(
+    ("url", "size", "verdict", "message"),
+    [
+        ("https://api.example.com", 0, "skip", "may charge for a prompt that is long enough to find out"),
+        ("https://api.example.com", 1 << 16, "skip", "holds 65,536 tokens, and a prompt beyond that is more than"),
+        ("https://api.example.com", 4096, "pass", "a prompt of more than 4,096 tokens is refused"),
+        ("http://[::1]:8080", 0, "pass", "a prompt beyond the context is refused"),
+        ("http://192.168.0.7:8080", 1 << 16, "pass", "a prompt of more than 65,536 tokens is refused"),
+        ("http://localhost", 0, "pass", "a prompt beyond the context is refused"),
+    ],
+)
+def test_nobody_has_to_pay_for_a_long_prompt(url: str, size: int, verdict: str, message: str) -> None:
+    def send(asked: Asked) -> Exchange:
+        if asked.path != CHAT:
+            row = {"id": "m", **({"context_length": size} if size else {})}
+            return Exchange(asked, 200, {}, json.dumps({"data": [row]}).encode())
+        if not long(asked.body):
+            return Exchange(asked, 200, {}, RIGHT)
+        refused = {"message": f"beyond {size}", "type": "invalid_request_error"}
+        return Exchange(asked, 400, {}, json.dumps({"error": refused}).encode())
+
+    found = OURS["TL966"].judge(Endpoint(url, "m", send, served=Served("vllm")))
+    assert (found.word, message in found.message) == (verdict, True), found
 
 
 def test_an_engine_that_does_not_work_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,6 +154,14 @@ def baseless(exchange: Exchange, request: str) -> Verdict | None:
     return inconclusive(f"{request} is answered {http(exchange)}, so that a refusal shows nothing")
 
 
+def refused_as_such(
+    endpoint: Endpoint, path: str, right: Mapping[str, object], headers: Mapping[str, str] | None = None
+) -> bool:
+    """Whether a right body of a kind is not taken, so that the refusal of a faulty one of it would show nothing."""
+    exchange = endpoint.post(path, right, headers=headers)
+    return exchange.refused or exchange.absent
+
+
 def carries(exchange: Exchange, words: str) -> bool:
     """Whether an error says these words, wherever its lines break."""
     said = error_message(exchange) or text(table(exchange.value).get("message")) or exchange.text

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from templatelint.errors import TemplatelintError
 from templatelint.probe.chat.reply import ChatReply
-from templatelint.probe.endpoint import CHAT, RESPONSES
+from templatelint.probe.endpoint import CHAT, RESPONSES, for_responses
 from templatelint.probe.parts import decides
 from templatelint.probe.prompts import TOOLS, WEATHER
-from templatelint.probe.refusals import baseless, carries, judged, openai_fault
+from templatelint.probe.refusals import baseless, carries, judged, openai_fault, refused_as_such
 from templatelint.probe.responses.items import LEAST, whole
 from templatelint.probe.server import context, serving
-from templatelint.probe.telling import busy, error_message, http, quoted
+from templatelint.probe.telling import busy, error_message, http, quoted, used_up
 from templatelint.probe.template.raising import raised
 from templatelint.probe.verdict import failed, inconclusive, passed, skipped, warned
 from templatelint.probe.wire.exchange import Asked
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from templatelint.probe.verdict import Verdict
     from templatelint.probe.wire.exchange import Exchange
 
+_PLAIN = "a plain request"
 _FEW = 8  # tokens of an answer that there is not to be
 _NO_JSON = '{"messages": ['
 _ROLE = "wizard"
@@ -35,13 +36,38 @@ _SAID = 160  # characters of what a template says
 _WORST = ("crashed", "silent", "told", "early", "accepted")  # how a server deals with what the template refuses
 # words of a prompt where the context is not known: no server of a large context has to read a book
 _GUESSES = (1 << 12, 1 << 14)
+_FAR = 1 << 15  # tokens of a context beyond which nothing is sent to a server that may charge for it
 _PATIENCE = 5.0  # seconds in which a prompt is found too long
 
 
-def _body(endpoint: Endpoint, messages: Any = None, **members: Any) -> dict[str, Any]:
-    """A chat completion that is right but for these members."""
+class _Base(NamedTuple):
+    """A right request of the same make, as it was answered: what is refused then is the fault that is put into it.
+
+    Attributes:
+        limit: of its tokens.
+    """
+
+    endpoint: Endpoint
+    exchange: Exchange
+    limit: int
+
+    def body(self, messages: Any = None, **members: Any) -> dict[str, Any]:
+        """A chat completion that is right but for these members."""
+        spoken = self.endpoint.prompts.plain if messages is None else messages
+        return {**self.endpoint.chat_body(spoken, max_tokens=self.limit), **members}
+
+
+def _base(endpoint: Endpoint, messages: Any = None, **members: Any) -> _Base:
+    """With few tokens; with as many as any request where so few are refused."""
+    # another clause is about what a server makes of this behind all faults
+    plain = endpoint.chat(endpoint.prompts.plain)
+    if not plain.ok:
+        return _Base(endpoint, plain, endpoint.tokens)
     spoken = endpoint.prompts.plain if messages is None else messages
-    return {**endpoint.chat_body(spoken, max_tokens=_FEW), **members}
+    base = _Base(endpoint, endpoint.chat(spoken, max_tokens=_FEW, **members), _FEW)
+    if not (base.exchange.refused and (busy(base.exchange) is None or used_up(base.exchange))):
+        return base
+    return _Base(endpoint, endpoint.chat(spoken, max_tokens=endpoint.tokens, **members), endpoint.tokens)
 
 
 def _without(body: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -55,9 +81,9 @@ def _said(content: Any) -> list[dict[str, Any]]:
 # ------------------------------------------------------------------------------------------- TL960 to TL963
 
 
-def _bodies(endpoint: Endpoint) -> list[Bad]:
-    words = endpoint.prompts.plain
-    body = _body(endpoint)
+def _bodies(base: _Base) -> list[Bad]:
+    words = base.endpoint.prompts.plain
+    body = base.body()
     return [
         ("no messages", _without(body, "messages")),
         ("messages as a text", {**body, "messages": words}),
@@ -74,7 +100,8 @@ def _bodies(endpoint: Endpoint) -> list[Bad]:
 
 def bad_body_refused(endpoint: Endpoint) -> Verdict:
     """TL960."""
-    return _of_chat(endpoint, _bodies(endpoint), "faulty bodies", strict=True)
+    base = _base(endpoint)
+    return _of_chat(base, _PLAIN, _bodies(base), "faulty bodies", strict=True)
 
 
 def bad_tools_refused(endpoint: Endpoint) -> Verdict:
@@ -86,30 +113,31 @@ def bad_tools_refused(endpoint: Endpoint) -> Verdict:
         ("a tool without a name", [{"type": "function", "function": nameless}]),
         ("a tool of the type spell", [{**WEATHER, "type": "spell"}]),
     ]
-    bad = [(name, _body(endpoint, tools=value)) for name, value in tools]
-    return _of_chat(endpoint, bad, "faulty lists of tools")
+    base = _base(endpoint, tools=[WEATHER])
+    bad = [(name, base.body(tools=value)) for name, value in tools]
+    return _of_chat(base, "a request with a right list of tools", bad, "faulty lists of tools")
 
 
 def unknown_role_refused(endpoint: Endpoint) -> Verdict:
     """TL962."""
     name = f"a message of the role {_ROLE}"
-    bad = [(name, _body(endpoint, [{"role": _ROLE, "content": endpoint.prompts.plain}]))]
-    return _of_chat(endpoint, bad, name)
+    base = _base(endpoint)
+    return _of_chat(base, _PLAIN, [(name, base.body([{"role": _ROLE, "content": endpoint.prompts.plain}]))], name)
 
 
 def bad_choice_refused(endpoint: Endpoint) -> Verdict:
     """TL963."""
+    base = _base(endpoint, tools=list(TOOLS), tool_choice="auto")
     bad = [
-        ("tool_choice maybe", _body(endpoint, tools=list(TOOLS), tool_choice="maybe")),
-        ("tool_choice required without tools", _body(endpoint, tool_choice="required")),
+        ("tool_choice maybe", base.body(tools=list(TOOLS), tool_choice="maybe")),
+        ("tool_choice required without tools", base.body(tool_choice="required")),
     ]
-    return _of_chat(endpoint, bad, "faulty choices of tools")
+    return _of_chat(base, "a request with tools and tool_choice auto", bad, "faulty choices of tools")
 
 
-def _of_chat(endpoint: Endpoint, bad: Sequence[Bad], what: str, *, strict: bool = False) -> Verdict:
-    right = endpoint.chat(endpoint.prompts.plain)
-    return baseless(right, "a plain request") or judged(
-        endpoint, CHAT, bad, what, shape=openai_fault if strict else None
+def _of_chat(base: _Base, right: str, bad: Sequence[Bad], what: str, *, strict: bool = False) -> Verdict:
+    return baseless(base.exchange, right) or judged(
+        base.endpoint, CHAT, bad, what, shape=openai_fault if strict else None
     )
 
 
@@ -118,8 +146,8 @@ def _of_chat(endpoint: Endpoint, bad: Sequence[Bad], what: str, *, strict: bool 
 
 def template_refusal_told(endpoint: Endpoint) -> Verdict:
     """TL964."""
-    right = endpoint.chat(endpoint.prompts.plain)
-    if (trouble := baseless(right, "a plain request")) is not None:
+    base = _base(endpoint)
+    if (trouble := baseless(base.exchange, _PLAIN)) is not None:
         return trouble
     served = serving.known(endpoint)
     model = served.model or endpoint.linted
@@ -135,7 +163,7 @@ def template_refusal_told(endpoint: Endpoint) -> Verdict:
         return skipped("the template refuses no conversation of ours with raise_exception")
     told: list[tuple[str, Raised, Exchange]] = []
     for one in found[:_TRIED]:
-        exchange = endpoint.post(CHAT, _body(endpoint, list(one.messages)))
+        exchange = endpoint.post(CHAT, base.body(list(one.messages)))
         if (trouble := busy(exchange)) is not None:
             return trouble
         told.append((_how_told(one, exchange), one, exchange))
@@ -186,8 +214,9 @@ def bad_part_refused(endpoint: Endpoint) -> Verdict:
         ("a part that is a number", [7]),
         ("an image part that is no image", [words, image]),
     ]
-    bad = [(name, _body(endpoint, _said(content))) for name, content in parts]
-    return _of_chat(endpoint, bad, "faulty content parts")
+    base = _base(endpoint, _said([words]))
+    bad = [(name, base.body(_said(content))) for name, content in parts]
+    return _of_chat(base, "a message whose content is a text part", bad, "faulty content parts")
 
 
 # ---------------------------------------------------------------------------------- TL966, beyond the context
@@ -195,23 +224,41 @@ def bad_part_refused(endpoint: Endpoint) -> Verdict:
 
 def overflow_refused(endpoint: Endpoint) -> Verdict:
     """TL966."""
-    right = endpoint.chat(endpoint.prompts.plain)
-    if (trouble := baseless(right, "a plain request")) is not None:
+    base = _base(endpoint)
+    if (trouble := baseless(base.exchange, _PLAIN)) is not None:
         return trouble
-    size = context.size(endpoint)
-    if size > context.LARGEST:
-        return skipped(f"the context holds {size:,} tokens, and a prompt beyond that is more than this check sends")
+    size, near = context.size(endpoint), _near(endpoint.url)
+    if size > (context.LARGEST if near else _FAR):
+        where = "" if near else " to a server elsewhere, which may charge for it"
+        return skipped(
+            f"the context holds {size:,} tokens, and a prompt beyond that is more than this check sends{where}"
+        )
     if size:
-        exchange = endpoint.chat(context.beyond(size), max_tokens=_FEW)
+        exchange = endpoint.chat(context.beyond(size), max_tokens=base.limit)
         return busy(exchange) or _overflown(exchange, size)
-    return _beyond_what_is_not_told(endpoint)
+    return _beyond_what_is_not_told(base, near=near)
 
 
-def _beyond_what_is_not_told(endpoint: Endpoint) -> Verdict:
+def _near(url: str) -> bool:
+    """Whether a server is on this machine or in its network, where nobody pays for what it reads."""
+    from ipaddress import ip_address
+    from urllib.parse import urlsplit
+
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return host == "localhost"
+
+
+def _beyond_what_is_not_told(base: _Base, *, near: bool) -> Verdict:
     """The same where the server does not tell how large its context is."""
     unknown = "the server does not tell how many tokens its context holds"
+    if not near:
+        return skipped(f"{unknown}, and may charge for a prompt that is long enough to find out")
+    endpoint = base.endpoint
     for words in _GUESSES:
-        body = endpoint.chat_body(context.beyond(words), max_tokens=1)
+        body = endpoint.chat_body(context.beyond(words), max_tokens=base.limit)
         exchange = endpoint.ask(Asked("POST", CHAT, body, leave_at=_PATIENCE))
         if (trouble := busy(exchange)) is not None:
             return trouble
@@ -271,10 +318,10 @@ def _names(exchange: Exchange, size: int) -> bool:
 
 def error_members(endpoint: Endpoint) -> Verdict:
     """TL967."""
-    right = endpoint.chat(endpoint.prompts.plain)
-    if (trouble := baseless(right, "a plain request")) is not None:
+    base = _base(endpoint)
+    if (trouble := baseless(base.exchange, _PLAIN)) is not None:
         return trouble
-    for what, body in _bodies(endpoint)[:3]:
+    for what, body in _bodies(base)[:3]:
         exchange = endpoint.post(CHAT, body)
         if (trouble := busy(exchange)) is not None:
             return trouble
@@ -302,17 +349,25 @@ def _fault_of(error: Mapping[str, Any], name: str) -> str:
 
 def bad_response_refused(endpoint: Endpoint) -> Verdict:
     """TL968."""
-    right = endpoint.respond(endpoint.prompts.plain)
-    body = endpoint.response_body(endpoint.prompts.plain, max_output_tokens=LEAST)
+    words = endpoint.prompts.plain
+    right, limit = endpoint.respond(words, max_output_tokens=LEAST), LEAST
+    if right.refused and (busy(right) is None or used_up(right)):
+        right, limit = endpoint.respond(words), endpoint.tokens
+    if (trouble := baseless(right, "a plain input")) is not None:
+        return trouble
+    body = endpoint.response_body(words, max_output_tokens=limit)
     bad: list[Bad] = [
         ("a body that is no JSON", '{"input": ['),
         ("no input", _without(body, "input")),
         ("input as a number", {**body, "input": 7}),
-        ("input as an object", {**body, "input": {"role": "user", "content": endpoint.prompts.plain}}),
-        ("an item of the type spell", {**body, "input": [{"type": "spell", "spell": "abracadabra"}]}),
-        ("tools as a text", {**body, "tools": WEATHER["function"]["name"]}),
+        ("input as an object", {**body, "input": {"role": "user", "content": words}}),
     ]
-    return baseless(right, "a plain input") or judged(endpoint, RESPONSES, bad, "faulty bodies", shape=openai_fault)
+    # where what is right of its kind is refused, a refusal shows nothing
+    if not refused_as_such(endpoint, RESPONSES, {**body, "input": _said(words)}):
+        bad.append(("an item of the type spell", {**body, "input": [{"type": "spell", "spell": "abracadabra"}]}))
+    if not refused_as_such(endpoint, RESPONSES, {**body, "tools": for_responses(TOOLS)}):
+        bad.append(("tools as a text", {**body, "tools": WEATHER["function"]["name"]}))
+    return judged(endpoint, RESPONSES, bad, "faulty bodies", shape=openai_fault)
 
 
 # --------------------------------------------------------------------------------------------------- TL969
@@ -326,12 +381,13 @@ def still_correct(endpoint: Endpoint) -> Verdict:
         return inconclusive(f"the plain request was answered {http(first)} before any other")
     exchange = endpoint.ask(first.asked, again=True)
     after = ChatReply(exchange)
-    if (trouble := busy(exchange)) is not None:
-        return trouble
     if after.unusable is not None:
-        return failed(f"the plain request that was answered at first is not any more: {after.unusable.message}")
+        told = f"the plain request that was answered at first is not any more: {after.unusable.message}"
+        return busy(exchange) or (failed(told) if after.unusable.word == "fail" else after.unusable)
     then = f"and was with {quoted(before.content)} at first"
     if before.content.strip() and not after.content.strip():
+        if after.finish != "stop" or after.thoughts or after.message.get("refusal"):
+            return inconclusive(f"the model says nothing now, {after.told_finish}, {then}")
         return failed(f"the plain request is answered without a text, {then}")
     if endpoint.scripted and before.content != after.content:
         return failed(f"the plain request is answered with {quoted(after.content)}, {then}")
