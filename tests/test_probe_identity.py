@@ -157,6 +157,39 @@ def test_a_gateway_may_keep_a_model_off_its_list() -> None:
         assert of_url(f"{there.url}?model=scripted", "TL901").word == "fail"
 
 
+def test_a_name_that_the_route_of_one_model_knows_is_an_alias() -> None:
+    """As Anthropic's API has them."""
+    twists = [
+        edit(MODELS, put("data.0.id", "other")),
+        edit(CHAT, put("model", "other")),
+        instead(f"{MODELS}/scripted", lambda _: Answer({"id": "other", "object": "model"})),
+    ]
+    with LiveServer(twists=twists, kind="bare") as there:
+        found = of_url(f"{there.url}?model=scripted", "TL901")
+    assert found.word == "warn"
+    assert found.message.startswith("'scripted' is not listed, though GET /v1/models/ID knows it")
+    # a route that knows every name knows none
+    whatever = instead(f"{MODELS}/templatelint-no-such-model", lambda _: Answer({"id": "other", "object": "model"}))
+    with LiveServer(twists=[*twists, whatever], kind="bare") as there:
+        assert of_url(f"{there.url}?model=scripted", "TL901").word == "fail"
+
+
+@pytest.mark.parametrize("code", [403, 429])
+def test_a_list_that_may_not_be_read_leaves_it_open(code: int) -> None:
+    closed = Answer(
+        {"error": {"message": "Missing scopes: api.model.read"}}, status=code, headers={"Retry-After": "60"}
+    )
+    with LiveServer(twists=[instead(MODELS, lambda _: closed)], kind="bare") as there:
+        found = of_url(f"{there.url}?model=scripted", "TL901")
+    assert (found.word, found.message[:35]) == ("inconclusive", "the server turns the request away: ")
+
+
+def test_only_a_llama_server_is_asked_for_its_health() -> None:
+    with LiveServer(twists=[edit(HEALTH, status(500))], kind="bare") as there:
+        assert of_url(there.url, "TL901").word == "pass"
+        assert not [call for call in there.requests if call.path == HEALTH]
+
+
 def test_ollama_has_names_without_their_tag() -> None:
     twist = edit(MODELS, put("data.0.id", "scripted:latest"))
     with LiveServer(twists=[twist], kind="ollama") as there:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from templatelint.probe.server import serving
 from templatelint.probe.server.rendering import LLAMA_CPP, TOKENIZING, made
 from templatelint.probe.server.serving import MODELS
-from templatelint.probe.telling import counted, http, quoted
+from templatelint.probe.telling import busy, counted, http, quoted
 from templatelint.probe.verdict import NoAnswer, failed, inconclusive, passed, skipped, warned
 from templatelint.sources.endpoint.routes import rows, table, text
 
@@ -26,6 +26,7 @@ _MANY = 8  # tools, or models, that a message lists
 _LINE = 400  # characters of a command line
 _TYPES: Mapping[str, tuple[type, ...]] = {"id": (str,), "object": (str,), "created": (int, float), "owned_by": (str,)}
 _LATEST = ":latest"
+_NO_MODEL = "templatelint-no-such-model"
 _OFF = "start llama-server without --tools: whoever reaches its port can run them; calling functions does not need it"
 
 
@@ -35,9 +36,13 @@ _OFF = "start llama-server without --tools: whoever reaches its port can run the
 def models_listed(endpoint: Endpoint) -> Verdict:
     """TL901."""
     kind = serving.known(endpoint).kind
-    if ill := _ill(endpoint, kind):
+    if kind == LLAMA_CPP and (ill := _ill(endpoint)):
         return ill
     listed = endpoint.get(MODELS)
+    return busy(listed) or _of_list(endpoint, listed, kind)
+
+
+def _of_list(endpoint: Endpoint, listed: Exchange, kind: str) -> Verdict:
     if listed.absent:
         return warned(
             f"there is no list of models: GET {MODELS} answers {http(listed)}",
@@ -54,20 +59,18 @@ def models_listed(endpoint: Endpoint) -> Verdict:
     return _unlisted(endpoint, names, kind)
 
 
-def _ill(endpoint: Endpoint, kind: str) -> Verdict | None:
-    """A server that says that it is not well, though it answers; OpenAI's API has no such route."""
+def _ill(endpoint: Endpoint) -> Verdict | None:
+    """A llama-server that says that it is not well, though it answers; others let models answer at that route."""
     try:
         health = endpoint.get("/health")
     except NoAnswer:
         return None
-    if kind == LLAMA_CPP and (not health.ok or health.object.get("status") != "ok"):
-        if health.absent or health.status in _CLOSED:  # a proxy lets it through or not
-            return None
+    if health.absent or health.status in _CLOSED:  # a proxy lets it through or not
+        return None
+    if not health.ok or health.object.get("status") != "ok":
         return failed(
             f"GET /health answers {http(health)}, status {quoted(health.object.get('status'))}, while it serves"
         )
-    if health.crashed and not health.absent:
-        return warned(f"GET /health answers {http(health)}, while the server answers requests")
     return None
 
 
@@ -102,13 +105,15 @@ def _unlisted(endpoint: Endpoint, names: set[str], kind: str) -> Verdict:
     known = ", ".join(quoted(name) for name in sorted(names)[:_MANY])
     one = endpoint.get(f"{MODELS}/{quote(endpoint.model, safe='')}")
     answering = text(endpoint.chat(endpoint.prompts.plain).object.get("model"))
+    aliased = one.ok and text(one.object.get("id")) in {*names, endpoint.model}
+    if aliased and not endpoint.get(f"{MODELS}/{_NO_MODEL}").ok:
+        return warned(f"{quoted(endpoint.model)} is not listed, though GET {MODELS}/ID knows it: {MODELS} has {known}")
     if kind == LLAMA_CPP or answering in names:
         return failed(
             f"{quoted(endpoint.model)} is asked for, and not listed: {MODELS} has {known}",
             cure="a server that takes any name answers with another model than was asked for: name the one it lists",
         )
-    where = f", though GET {MODELS}/ID knows it" if one.ok and text(one.object.get("id")) else ""
-    return warned(f"{quoted(endpoint.model)} answers, and {MODELS} has only {known}{where}")
+    return warned(f"{quoted(endpoint.model)} answers, and {MODELS} has only {known}")
 
 
 # ------------------------------------------------------------------------------------------- TL905
