@@ -1,17 +1,37 @@
 from __future__ import annotations
 
+import gzip
+import zlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from live_hostile import answering, endless, garbage, hanging, hanging_up, not_openai, redirecting, refusing
-from live_server import CHAT, MODELS, PROPS, Answer, LiveServer, edit, has, instead, put, status
+from live_server import (
+    APPLY,
+    CHAT,
+    MESSAGES,
+    MODELS,
+    PROPS,
+    RESPONSES,
+    Answer,
+    LiveServer,
+    edit,
+    has,
+    instead,
+    put,
+    status,
+)
 from web_server import Asked as Heard
 from web_server import Reply, WebServer
 
 from templatelint.errors import TemplatelintError
-from templatelint.probe import Options, opened
+from templatelint.probe import Options, opened, unmet
 from templatelint.probe.catalogue import CHECKS
+from templatelint.probe.endpoint import Endpoint
+from templatelint.probe.server.rendering import made
 from templatelint.probe.several import apart, probe_all
+from templatelint.probe.verdict import NoAnswer, NotOffered
+from templatelint.probe.wire.exchange import Asked, Exchange
 from templatelint.sources.endpoint import process
 from templatelint.sources.reach import Reach
 
@@ -195,5 +215,180 @@ def test_models_of_one_endpoint_are_held_against_each_other() -> None:
     with LiveServer(models={"a": PLAIN, "b": PLAIN, "c": PLAIN}, twists=[wrong, mute]) as server:
         found = probe_all(server.url, checks, Options(seconds=5.0), Reach())
     assert [(one.model, len(one.results)) for one in found] == [("a", 3), ("b", 3), ("c", 0)]
-    assert "embeddings only" in found[2].broken_off
+    assert "embeddings only" in found[2].left_out
     assert [(row.id, row.failing, row.passing) for row in apart(found)] == [("TL904", ("b",), ("a",))]
+
+
+# ------------------------------------------------------------------------- what a model or a gateway refuses
+
+
+def no(message: str, status: int = 400, **members: Any) -> Any:
+    """An error as OpenAI writes it, for whatever is asked."""
+    headers = members.pop("headers", {})
+    return lambda _: Answer({"error": {"message": message, **members}}, status=status, headers=headers)
+
+
+OLD = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+COLD = "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported."
+LIMIT = "Could not finish the message because max_tokens or model output limit was reached. Please try again."
+# as OpenAI's o-series has them, Azure's without `param`, and Anthropic's newest
+REFUSING = [
+    instead(CHAT, no(OLD, param="max_tokens", code="unsupported_parameter"), when=has("max_tokens")),
+    instead(CHAT, no(COLD), when=lambda body: "temperature" in body),
+    instead(RESPONSES, no(COLD, param="temperature"), when=lambda body: "temperature" in body),
+    instead(MESSAGES, no("`temperature` is deprecated for this model."), when=lambda body: "temperature" in body),
+]
+
+
+def test_a_model_that_refuses_usual_members_is_asked_without_them() -> None:
+    with (
+        LiveServer(kind="bare", twists=REFUSING) as server,
+        opened(server.url, Options(seconds=5.0), Reach()) as endpoint,
+    ):
+        said = endpoint.prompts.plain
+        assert [endpoint.chat(said).ok, endpoint.respond(said).ok, endpoint.message(said).ok] == [True] * 3
+        asked = endpoint.chat(said, max_tokens=8).asked.body
+        assert asked["max_completion_tokens"] == 8
+        assert not {"max_tokens", "temperature"} & {*asked}
+        assert "temperature" not in endpoint.response_body(said)
+        assert endpoint.chat_body(said, temperature="hot")["temperature"] == "hot"
+        # found out once, the temperature first
+        assert sum("max_tokens" in call.members for call in server.requests if call.path == CHAT) == 2
+
+
+def test_only_what_helps_is_left_out() -> None:
+    """Whatever the words of a refusal are: when it stands without the member, the member was not at fault."""
+    told = no("max_tokens and temperature are allowed, tools are not supported")
+    with (
+        LiveServer(kind="bare", twists=[instead(CHAT, told, when=has("tools"))]) as server,
+        opened(server.url, Options(seconds=5.0), Reach()) as endpoint,
+    ):
+        assert endpoint.chat("hi", tools=[]).asked.body["max_tokens"]
+        assert endpoint.chat_body("hi")["max_tokens"]
+
+
+def test_a_limit_that_is_used_up_is_an_answer() -> None:
+    with LiveServer(kind="bare", twists=[REFUSING[0], instead(CHAT, no(LIMIT), when=has("stream"))]) as server:
+        assert met(server.url)[1] == "scripted"
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (no("slow down", 429, headers={"Retry-After": "60"}), "takes no more requests for now: /v1/chat/completions"),
+        (no("no credit", 402), "asks for credit: /v1/chat/completions answers HTTP 402: no credit"),
+        (no("busy", 529, headers={"Retry-After": "9"}), "is overloaded"),
+        (lambda _: Answer(b"x", headers={"Content-Encoding": "br"}), "the answer is br-encoded, which was not asked"),
+        (lambda _: Answer(b"{}", headers={"Content-Encoding": "gzip"}), "the answer is not gzip-encoded as its head"),
+    ],
+)
+def test_what_keeps_from_meeting(answer: Any, told: str) -> None:
+    with LiveServer(kind="bare", twists=[instead(CHAT, answer)]) as server:
+        assert told in refused(server.url, seconds=5.0).message
+
+
+def test_a_request_that_is_turned_away_is_sent_once_more() -> None:
+    turned_away = [429, 503]
+
+    def answer(asked: Asked) -> Exchange:
+        status = turned_away.pop(0) if turned_away else 200
+        return Exchange(asked, status, {"retry-after": "2"}, b'{"id": "x"}')
+
+    waited: list[float] = []
+    endpoint = Endpoint("http://127.0.0.1:1", "m", answer, wait=waited.append)
+    assert endpoint.get("/a").status == 503  # and is not kept
+    assert endpoint.get("/a").ok
+    assert waited == [2.0]
+    turned_away[:] = [429] * 40
+    for number in range(12):
+        endpoint.get(f"/{number}")
+    assert sum(waited) <= 20
+    assert len(endpoint.exchanges) == 14
+
+
+@pytest.mark.parametrize(("said", "waits"), [("", [1.0]), ("0", [0.0]), ("soon", [1.0]), ("6", []), ("nan", [])])
+def test_how_long_a_server_may_ask_to_wait(said: str, waits: list[float]) -> None:
+    waited: list[float] = []
+
+    def answer(asked: Asked) -> Exchange:
+        return Exchange(asked, 429, {"retry-after": said} if said else {})
+
+    endpoint = Endpoint("http://127.0.0.1:1", "m", answer, wait=waited.append)
+    endpoint.get("/a")
+    assert waited == waits
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress, lambda body: zlib.compress(body, wbits=-15)])
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_is_encoded_unasked_is_unpacked(pack: Any, *, stream: bool) -> None:
+    encoding = "gzip" if pack is gzip.compress else "deflate"
+    body = b'data: {"a": 1}\n\ndata: [DONE]\n\n' if stream else b'{"a": "' + b"x" * 200_000 + b'"}'
+    kind = "text/event-stream" if stream else "application/json"
+    packed = Reply(200, pack(body), {"Content-Encoding": encoding, "Content-Type": kind})
+    with WebServer(lambda _: packed) as server, unmet(server.url, Options(seconds=5.0), Reach()) as endpoint:
+        exchange = endpoint.get("/")
+    assert exchange.body == body
+    assert exchange.done is stream
+
+
+def test_what_is_unpacked_has_an_end() -> None:
+    packed = Reply(200, gzip.compress(b"\0" * (20 << 20)), {"Content-Encoding": "gzip"})
+    with (
+        WebServer(lambda _: packed) as server,
+        unmet(server.url, Options(seconds=5.0), Reach()) as endpoint,
+        pytest.raises(NoAnswer) as caught,
+    ):
+        endpoint.get("/")
+    assert caught.value.exchange.error.startswith("more than 8,388,608 bytes")
+
+
+def test_a_404_of_a_route_that_answers_is_a_refusal() -> None:
+    """As OpenRouter answers for models that take no tools."""
+    none = no("No endpoints found that support tool use.", 404)
+    twists = [instead(path, none, when=has("tools")) for path in (CHAT, RESPONSES, MESSAGES)]
+    tools = [{"type": "function"}]
+    with (
+        LiveServer(kind="bare", twists=twists) as server,
+        opened(server.url, Options(seconds=5.0), Reach()) as endpoint,
+    ):
+        for ask in (endpoint.chat, endpoint.respond, endpoint.message):
+            assert ask("hi", tools=tools).status == 404
+    with (
+        LiveServer(kind="bare", routes_missing={RESPONSES}) as server,
+        opened(server.url, Options(seconds=5.0), Reach()) as endpoint,
+        pytest.raises(NotOffered) as caught,
+    ):
+        endpoint.respond("hi", tools=tools)
+    assert caught.value.told == "the server has no /v1/responses (HTTP 404)"
+
+
+def test_a_page_for_every_address_is_no_route() -> None:
+    page = instead(APPLY, lambda _: Answer(b"<!doctype html>"))
+    with (
+        LiveServer(kind="bare", twists=[page]) as server,
+        opened(server.url, Options(), Reach()) as endpoint,
+        pytest.raises(NotOffered) as caught,
+    ):
+        made(endpoint, {"messages": []}, "")
+    assert caught.value.told == "POST /apply-template is answered HTTP 200 without a prompt"
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "left_out"),
+    [
+        (400, '"nomic-embed-text" does not support chat', True),
+        (404, "This is not a chat model and thus not supported in the v1/chat/completions endpoint.", True),
+        (501, "This server does not support completions. Start it without `--embeddings`", True),
+        (400, "The model does not support Chat Completions API", True),
+        (400, "Conversation roles must alternate user/assistant/user/assistant/...", False),
+        (400, "", False),
+    ],
+)
+def test_a_model_that_takes_no_chat_is_left_out(status: int, words: str, *, left_out: bool) -> None:
+    mute = instead(CHAT, no(words, status), when=lambda body: body.get("model") == "b")
+    checks = [check for check in CHECKS if check.id == "TL901"]
+    with LiveServer(models={"a": PLAIN, "b": PLAIN}, twists=[mute]) as server:
+        found = probe_all(server.url, checks, Options(seconds=5.0), Reach())
+        assert f"HTTP {status}" in refused(server.url, model="b", seconds=5.0).message
+    assert [bool(one.left_out) for one in found] == [False, left_out]
+    assert [bool(one.broken_off) for one in found] == [False, not left_out]
