@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from live_model import said
+from live_model import by_words, said
 from live_server import (
     APPLY,
     CHAT,
@@ -26,6 +26,7 @@ from live_server import (
     preset,
     put,
     status,
+    swap,
 )
 from scripted_server import serving
 
@@ -265,6 +266,27 @@ def _answering(change: Callable[[dict[str, Any]], Any]) -> Callable[[Answer], No
     return changed
 
 
+OF_TOOLS = ("TL909", "TL910", "TL911", "TL912", "TL913", "TL914", "TL915", "TL916", "TL919", "TL924")
+FEW = {8}
+
+
+def _limits(body: dict[str, Any]) -> list[Any]:
+    return [body.get("max_tokens"), body.get("max_completion_tokens")]
+
+
+def used_up(limit: int, *, anyway: bool = False) -> Callable[[Answer], None]:
+    """An error where the limit is no greater, as OpenAI's GPT-5 gives it; `anyway`: even where another one is due."""
+    words = "Could not finish the message because max_tokens or model output limit was reached."
+
+    def change(answer: Answer) -> None:
+        usage = answer.json.get("usage", {}) if isinstance(answer.json, dict) else {}
+        cut = usage.get("completion_tokens", FULL) <= limit and "length" in json.dumps(answer.json)
+        if (answer.status == 200 and cut) or (anyway and answer.status == 400):
+            answer.status, answer.json, answer.events = 400, {"error": {"message": words, "type": "x"}}, None
+
+    return change
+
+
 ALLOWED: list[tuple[str, tuple[Twist, ...], Word, str]] = [
     ("TL907", (edit(CHAT, drop("usage")),), "warn", "no usage"),
     ("TL907", (edit(CHAT, put("service_tier", "default"), put(f"{MESSAGE}.refusal", None)),), "pass", ""),
@@ -285,13 +307,54 @@ ALLOWED: list[tuple[str, tuple[Twist, ...], Word, str]] = [
     ("TL908", (edit(CHAT, put("usage.completion_tokens", 7)),), "warn", "7 completion tokens"),
     ("TL909", (edit(CHAT, put(f"{MESSAGE}.content", "")),), "pass", ""),
     ("TL910", (edit(CHAT, put(f"{MESSAGE}.content", "I ask get_weather about Paris.")),), "pass", ""),
-    ("TL912", (edit(CHAT, put(CALLS, [])),), "pass", ""),
+    ("TL912", (edit(CHAT, put(CALLS, []), when=has("tool_choice")),), "pass", ""),
+    ("TL912", (edit(CHAT, status(400), when=has("tool_choice")),), "pass", "tool_choice none is refused"),
     # of a call that was forced OpenAI says that the reply stopped
     ("TL913", (edit(CHAT, put(f"{REPLY}.finish_reason", "stop")),), "pass", ""),
+    ("TL913", (edit(CHAT, status(400), when=has("tool_choice")),), "pass", "tool_choice required is refused"),
     ("TL914", (edit(CHAT, status(400), when=has("tool_choice")),), "pass", "is refused"),
     ("TL915", (edit(CHAT, put(f"{REPLY}.finish_reason", "stop")),), "pass", ""),
     ("TL915", (edit(CHAT, status(400), when=has("tool_choice")),), "pass", "is refused"),
-    ("TL915", (edit(CHAT, status(400), when=has("tools")),), "inconclusive", "whatever tool_choice says"),
+    (
+        "TL907",
+        (edit(CHAT, put(f"{MESSAGE}.content", None), put(f"{MESSAGE}.refusal", "No.")),),
+        "inconclusive",
+        "refuses",
+    ),
+    (
+        "TL907",
+        (edit(CHAT, drop(f"{MESSAGE}.content"), put(f"{REPLY}.finish_reason", "content_filter")),),
+        "inconclusive",
+        "a filter",
+    ),
+    (
+        "TL908",
+        (edit(CHAT, status(400), when=lambda body: FEW & {*_limits(body)} != set()),),
+        "inconclusive",
+        "8 tokens",
+    ),
+    ("TL908", (edit(CHAT, put(f"{REPLY}.finish_reason", "content_filter")),), "inconclusive", "a filter"),
+    *(
+        (rule, (edit(CHAT, status(code), when=has("tools")),), "inconclusive", "refused")
+        for rule in OF_TOOLS
+        for code in (400, 404)
+    ),
+    ("TL917", (edit(CHAT, status(400), when=has("response_format")),), "inconclusive", "is refused"),
+    ("TL918", (edit(CHAT, status(400), when=has("response_format")),), "inconclusive", "in its right form too"),
+    *(
+        (rule, (edit(CHAT, put(f"{REPLY}.finish_reason", "content_filter"), drop(CALLS)),), "inconclusive", "a filter")
+        for rule in ("TL909", "TL913", "TL915", "TL917", "TL923")
+    ),
+    (
+        "TL912",
+        (edit(CHAT, drop(CALLS), put(f"{REPLY}.finish_reason", "stop")),),
+        "inconclusive",
+        "where one is allowed",
+    ),
+    # OpenAI's models that think tell of a limit that their thoughts used up
+    *((rule, (edit(CHAT, used_up(47)),), "inconclusive", "used up") for rule in ("TL908", "TL911")),
+    *((rule, (edit(CHAT, used_up(47)),), "pass", "") for rule in ("TL920", "TL921", "TL922")),
+    ("TL920", (edit(CHAT, used_up(47, anyway=True)),), "fail", "is taken"),
     (
         "TL916",
         (edit(CHAT, status(400), when=lambda body: body.get("parallel_tool_calls") is False),),
@@ -334,6 +397,99 @@ def test_what_is_allowed_fails_nothing(
     server.twists = twists
     verdict = BY_ID[rule].judge(replace(endpoint, exchanges=[], _known={}))
     assert (verdict.word, fact in verdict.message) == (word, True), verdict
+
+
+# ----------------------------------------------------------------------- models that nobody has scripted, elsewhere
+
+
+def _arguments(change: Callable[[str], str]) -> Callable[[Answer], None]:
+    """Change the arguments of calls."""
+
+    def changed(body: dict[str, Any]) -> None:
+        for call in body["choices"][0]["message"].get("tool_calls") or []:
+            call["function"]["arguments"] = change(call["function"]["arguments"])
+
+    return _answering(changed)
+
+
+def _forgetful(body: dict[str, Any]) -> None:
+    """Show the model no results."""
+    if any(message.get("role") == "tool" for message in body["messages"]):
+        body["messages"] = [{"role": "user", "content": "hi"}]
+        body.pop("tools", None)
+
+
+def _empty(message: Any) -> Any:
+    return message.get("role") == "assistant" and message["tool_calls"][0]["function"]["arguments"] == ""
+
+
+def _names(name: str) -> Twist:
+    return edit(CHAT, swap("get_weather", name.format("get_weather")), swap("write_file", name.format("write_file")))
+
+
+ALL_IN_THOUGHTS = (put(f"{MESSAGE}.content", None), put(f"{MESSAGE}.reasoning", "Hello."))
+UNSCRIPTED: list[tuple[str, tuple[Twist, ...], Word, str]] = [
+    ("TL907", (edit(CHAT, *ALL_IN_THOUGHTS),), "inconclusive", "thinks and says nothing"),
+    ("TL907", (edit(CHAT, drop(f"{MESSAGE}.content")),), "fail", "message.content is null"),
+    ("TL909", (edit(CHAT, _arguments(json.dumps)),), "inconclusive", "encoded twice"),
+    ("TL909", (_names("functions.{}"),), "inconclusive", "'functions.get_weather' was not offered"),
+    ("TL909", (_names("{}<|channel|>json"),), "fail", "was not offered"),
+    ("TL913", (_names("functions.{}"),), "inconclusive", "was not offered"),
+    ("TL915", (_names("functions.{}"),), "inconclusive", "may have written"),
+    ("TL915", (ignore("tool_choice"),), "fail", "a call of get_weather arrives"),
+    ("TL913", (instead(CHAT, lambda _: AGAIN, when=has("tools")),), "inconclusive", "where none is required"),
+    ("TL912", (instead(CHAT, lambda _: TAKEN, when=has("tools")),), "inconclusive", "none where one is allowed"),
+    ("TL919", (Twist(CHAT, before=_forgetful),), "inconclusive", "nothing tells that the model has seen the result"),
+    (
+        "TL919",
+        (edit(CHAT, put(f"{MESSAGE}.content", "Mild."), when=LATE),),
+        "pass",
+        "with a longer result the prompt has",
+    ),
+    (
+        "TL919",
+        (
+            edit(CHAT, _arguments(lambda _: "")),
+            edit(CHAT, status(400), when=lambda body: any(map(_empty, body["messages"]))),
+        ),
+        "inconclusive",
+        "no right one",
+    ),
+    ("TL919", (edit(CHAT, status(400), when=LATE),), "fail", "the result of a call is refused"),
+    (
+        "TL919",
+        (
+            edit(CHAT, put(f"{MESSAGE}.annotations", None)),
+            edit(CHAT, status(400), when=holds("annotations")),
+        ),
+        "warn",
+        "taken without other members",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def elsewhere() -> Iterator[tuple[LiveServer, Endpoint]]:
+    with LiveServer(kind="vllm", choose=by_words) as server, opened(server.url, Options(), Reach()) as endpoint:
+        yield server, endpoint
+
+
+@pytest.mark.parametrize(
+    ("rule", "twists", "word", "fact"), UNSCRIPTED, ids=[f"{rule}-{word}-{fact}" for rule, _, word, fact in UNSCRIPTED]
+)
+def test_what_a_model_may_have_done_is_not_held_against_its_server(
+    elsewhere: tuple[LiveServer, Endpoint], rule: str, twists: tuple[Twist, ...], word: Word, fact: str
+) -> None:
+    server, endpoint = elsewhere
+    server.twists = twists
+    verdict = BY_ID[rule].judge(replace(endpoint, exchanges=[], _known={}))
+    assert (verdict.word, fact in verdict.message) == (word, True), verdict
+
+
+def test_a_result_that_the_scripted_model_does_not_answer_was_not_shown_to_it() -> None:
+    with LiveServer(kind="vllm", twists=(Twist(CHAT, before=_forgetful),)) as server:
+        verdict = verdicts(server.url, "TL919")["TL919"]
+    assert (verdict.word, "has not seen" in verdict.message) == ("fail", True), verdict
 
 
 # ---------------------------------------------------------------------------------------------------- any JSON

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from live_answers import DONE
 from live_answers import Event as Sent
-from live_model import by_words, said
+from live_model import SCRIPTS, by_words, said, thought
 from live_server import (
     CHAT,
     CHATML,
@@ -26,6 +26,7 @@ from live_server import (
     drop_events,
     each,
     edit,
+    every,
     hang_after,
     has,
     holds,
@@ -281,7 +282,7 @@ BROKEN: list[tuple[str, tuple[Twist, ...], str]] = [
     ("TL930", on_stream(drop_events(lambda event: any(call["index"] for call in _calls(event)))), "and 1 as a stream"),
     ("TL930", on_stream(exchanged), "join to others"),
     ("TL931", on_stream(put("choices.0.finish_reason", "stop")), "a text cut after 8 tokens ends with"),
-    ("TL931", on_stream(put("choices.0.finish_reason", "tool_calls"), when=has("tools")), "a call cut after 8 tokens"),
+    ("TL931", on_stream(put("choices.0.finish_reason", "tool_calls"), when=has("tools")), "a call cut after 36 tokens"),
     ("TL931", on_stream(drop("choices.0.finish_reason")), "without a finish_reason"),
     ("TL931", (ignore("max_tokens", CHAT, when=holds("@@long")),), "max_tokens 8 is not heeded"),
     ("TL932", on_stream(REPLACED), "U+FFFD"),
@@ -330,8 +331,19 @@ def usage_with_choice(answer: Answer) -> None:
     answer.events = [*events, done]
 
 
+def around(before: str, behind: str) -> Change:
+    """More text around the content of plain replies."""
+
+    def change(answer: Answer) -> None:
+        message = answer.json["choices"][0]["message"]
+        message["content"] = f"{before}{message['content']}{behind}"
+
+    return change
+
+
 DONE_AT_ONCE = chunk({"role": "assistant"}, "stop")
 ODD: list[tuple[str, tuple[Twist, ...], str]] = [
+    ("TL926", (edit(CHAT, around("\n", "\n"), stream=False),), "the same but for the white space around it"),
     ("TL925", on_stream(on_choice(lambda choice: choice["delta"].update(role="assistant"))), "the role stands"),
     ("TL925", on_stream(on_choice(without_null_finish)), "no finish_reason"),
     ("TL925", on_stream(again_at_the_end), "without anything in it follows"),
@@ -379,6 +391,57 @@ def test_a_short_answer_of_another_model_is_not_taken_for_a_cut_one() -> None:
     short = {"about": said("I am a model."), "long": said("Once."), "write": said("No.")}
     found = verdict("TL931", scripts=short)
     assert (found.word, found.message) == ("inconclusive", "the text was done before 8 tokens were")
+
+
+# a call behind thoughts that are longer than what is allowed of a text
+THOUGHTFUL = {"write": (*thought("What may the sentence be, I wonder? " * 4), *SCRIPTS["write"])}
+
+
+def test_a_limit_that_thoughts_use_up_says_nothing_of_a_call() -> None:
+    assert verdict("TL931", scripts=THOUGHTFUL, choose=by_words).word == "pass"
+    marked = on_stream(put("choices.0.finish_reason", "tool_calls"), when=has("tools"))
+    found = verdict("TL931", *marked, scripts=THOUGHTFUL, choose=by_words)
+    assert (found.word, "a call cut after" in found.message) == ("fail", True), found
+    thinking = on_stream(drop_events(lambda event: bool(_calls(event))), on_text(lambda _: ""), when=has("tools"))
+    short = (*thinking, *on_stream(without_thoughts, when=has("tools")))
+    found = verdict("TL931", *short, scripts=THOUGHTFUL, choose=by_words)
+    assert (found.word, "no call had begun" in found.message) == ("inconclusive", True), found
+
+
+def without_thoughts(answer: Answer) -> None:
+    answer.events = [event for event in answer.events or [] if "reasoning" not in json.dumps(event.data)]
+
+
+def test_a_call_that_comes_whole_at_its_end_only_is_no_fault_where_its_stream_is_cut() -> None:
+    buffered = on_stream(drop_events(lambda event: bool(_calls(event))), when=every(has("tools"), has("max_tokens")))
+    assert verdict("TL931", *buffered).word == "pass"
+
+
+def stopped(answer: Answer) -> None:
+    """The last chunk says that a filter was at work."""
+    for event in answer.events or []:
+        for choice in event.data["choices"] if isinstance(event.data, dict) else []:
+            if choice["finish_reason"]:
+                choice["finish_reason"] = "content_filter"
+
+
+def declined(answer: Answer) -> None:
+    """All that is said is said as a refusal."""
+    for event in answer.events or []:
+        for choice in event.data["choices"] if isinstance(event.data, dict) else []:
+            if "content" in choice["delta"]:
+                choice["delta"]["refusal"] = choice["delta"].pop("content")
+
+
+@pytest.mark.parametrize("check", ["TL926", "TL928", "TL931"])
+def test_what_a_filter_or_a_refusal_ends_shows_nothing(check: str) -> None:
+    found = verdict(check, *on_stream(stopped))
+    assert (found.word, "a filter ends the answer" in found.message) == ("inconclusive", True), found
+
+
+def test_a_refusal_is_no_lost_text() -> None:
+    found = verdict("TL926", *on_stream(declined))
+    assert (found.word, "the model refuses to answer" in found.message) == ("inconclusive", True), found
 
 
 def test_answers_that_vary_are_not_held_against_the_server() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from templatelint.probe.prompts import TOOLS
 from templatelint.probe.schema import fault
 from templatelint.probe.telling import busy, http, quoted
-from templatelint.probe.verdict import failed, passed
+from templatelint.probe.verdict import failed, inconclusive, passed
 from templatelint.probe.wire.exchange import parsed
 from templatelint.reading import THOUGHT
 from templatelint.sources.endpoint.routes import table, text
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # where servers put what the model thought
 _THOUGHTS = ("reasoning_content", "reasoning")
+FILTERED = "content_filter"
 PARAMETERS: Mapping[str, Mapping[str, Any]] = {
     tool["function"]["name"]: tool["function"]["parameters"] for tool in TOOLS
 }
@@ -146,13 +147,39 @@ class ChatReply:
         return found if isinstance(found, int) and not isinstance(found, bool) else None
 
     @property
+    def thinks_hidden(self) -> bool:
+        """Whether tokens are counted for thoughts that are not handed over."""
+        details = table(table(self.exchange.object.get("usage")).get("completion_tokens_details"))
+        hidden = details.get("reasoning_tokens")
+        return isinstance(hidden, int) and hidden > 0 and not self.thoughts
+
+    @property
+    def prompt_tokens(self) -> int | None:
+        """`usage.prompt_tokens`; None where there is no such number."""
+        found = table(self.exchange.object.get("usage")).get("prompt_tokens")
+        return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+    @property
     def unusable(self) -> Verdict | None:
-        """Why there is nothing to judge in it: the server was busy, or gives no reply; None where it gives one."""
+        """Why there is nothing to judge in it: the server was busy, refuses, or gives no reply; None where it does.
+
+        A refusal says that something is not supported, which is no broken promise: a check whose clause is broken by
+        one looks for it by itself.
+        """
         turned_away = busy(self.exchange)
-        return turned_away if turned_away is not None or not self._missing else failed(self._missing)
+        if turned_away is not None:
+            return turned_away
+        if self.exchange.refused:
+            return inconclusive(f"the request is refused: {http(self.exchange)}")
+        return failed(self._missing) if self._missing else None
+
+    @property
+    def withheld(self) -> Verdict | None:
+        """That the model refused to answer, or a filter stopped it; None where neither did."""
+        return withheld(text(self.message.get("refusal")), self.finish)
 
     def unusable_unless_refused(self, what: str) -> Verdict | None:
-        """The same where it keeps the clause to refuse the request.
+        """Why there is nothing to judge in it, or the model withholds it, where it keeps the clause to refuse.
 
         Args:
             what: the server refuses then, in words.
@@ -160,7 +187,7 @@ class ChatReply:
         exchange = self.exchange
         if exchange.refused and busy(exchange) is None:
             return passed(f"{what} is refused: {http(exchange)}")
-        return self.unusable
+        return self.unusable or self.withheld
 
     @property
     def malformed(self) -> str:
@@ -175,8 +202,6 @@ class ChatReply:
     @property
     def _missing(self) -> str:
         exchange = self.exchange
-        if exchange.refused:
-            return f"the request is refused: {http(exchange)}"
         if not exchange.ok:
             return f"the server fails: {http(exchange)}"
         if exchange.cut:
@@ -186,3 +211,17 @@ class ChatReply:
         if not self.message:
             return "a choice without a message" if self.choices else "a reply without choices"
         return ""
+
+
+def withheld(refusal: str, finish: str) -> Verdict | None:
+    """What there is to conclude of an answer that was not given for what was asked; None of any other.
+
+    Args:
+        refusal: what the model says in place of an answer; empty where it gives one.
+        finish: `finish_reason`.
+    """
+    if refusal:
+        return inconclusive(f"the model refuses to answer: {quoted(refusal)}")
+    if finish == FILTERED:
+        return inconclusive(f"a filter ends the answer: finish_reason {quoted(finish)}")
+    return None

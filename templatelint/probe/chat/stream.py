@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from templatelint.probe.chat import reply as chat_reply
 from templatelint.probe.telling import busy, counted, http, quoted
 from templatelint.probe.verdict import failed, inconclusive
 from templatelint.sources.endpoint.routes import rows, table, text
@@ -86,6 +87,7 @@ class Streamed:
         stray: those deltas.
         finishes: every `finish_reason` that is one, with the number of its chunk.
         usage: the last that was told; None where none was.
+        refusal: what is said in place of an answer.
     """
 
     content: str
@@ -94,6 +96,12 @@ class Streamed:
     stray: tuple[CallDelta, ...]
     finishes: tuple[tuple[int, str], ...]
     usage: Mapping[str, Any] | None
+    refusal: str = ""
+
+    @property
+    def withheld(self) -> Verdict | None:
+        """That the model refused to answer, or a filter stopped it; None where neither did."""
+        return chat_reply.withheld(self.refusal, self.finish)
 
     @property
     def finish(self) -> str:
@@ -112,13 +120,14 @@ def choices(exchange: Exchange) -> Iterator[tuple[int, Event, Mapping[str, Any]]
 
 def read(exchange: Exchange) -> Streamed:
     """What the stream adds up to; nothing where there is none."""
-    content, reasoning = [], []
+    content, reasoning, refusal = [], [], []
     deltas: list[CallDelta] = []
     finishes = []
     for number, event, choice in choices(exchange):
         delta = table(choice.get("delta"))
         content.append(text(delta.get("content")))
         reasoning.append(text(delta.get("reasoning_content")) or text(delta.get("reasoning")))
+        refusal.append(text(delta.get("refusal")))
         deltas += [_call_delta(number, event.at, row) for row in rows(delta, "tool_calls")]
         if text(choice.get("finish_reason")):
             finishes.append((number, choice["finish_reason"]))
@@ -134,6 +143,7 @@ def read(exchange: Exchange) -> Streamed:
         tuple(each for each in deltas if each.index is None),
         tuple(finishes),
         told[-1] if told else None,
+        "".join(refusal),
     )
 
 

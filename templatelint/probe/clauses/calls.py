@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from templatelint.probe.chat import leaks
+from templatelint.probe.chat import cut_calls, leaks
 from templatelint.probe.chat import stream as chat_stream
 from templatelint.probe.chat.leak_causes import TOOLLESS, cause, syntax_of, tools_shown
 from templatelint.probe.chat.reply import ChatReply
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 _ROOM = "a higher --max-tokens gives it room"
 _COAX = 'a "tool" text in --prompts FILE that makes this model call get_weather'
-_BEFORE_END = 10  # tokens before its end where a reply is inside the arguments, and not yet in the marks behind them
-_BLIND_CUT = 24  # tokens that no call of write_file can do with, where nobody counts
+_MARKS = frozenset("<>|{}")
 _MOST_LIMITS = 24
 _MOST_SECONDS = 3.0
 
@@ -37,8 +36,8 @@ def _called(endpoint: Endpoint) -> ChatReply:
 def tool_called(endpoint: Endpoint) -> Verdict:
     """TL909."""
     reply = _called(endpoint)
-    if reply.unusable is not None:
-        return reply.unusable
+    if (trouble := reply.unusable or reply.withheld) is not None:
+        return trouble
     if not reply.calls:
         return _uncalled(endpoint, reply)
     if reply.finish == "length":
@@ -64,13 +63,14 @@ def _judged(endpoint: Endpoint, reply: ChatReply) -> Verdict:
     """Calls in the right form: are they what was asked for?"""
     scripted = endpoint.scripted is not None
     for call in reply.calls:
-        if isinstance(call.value, str):
-            return failed(f"the arguments of {quoted(call.name)} are encoded twice: {quoted(call.arguments)}")
-        if call.unlike_tool:
-            marks = any(tool["function"]["name"] in call.name for tool in TOOLS) and not call.name.isidentifier()
+        twice = f"the arguments of {quoted(call.name)} are encoded twice: {quoted(call.arguments)}"
+        odd = twice if isinstance(call.value, str) else call.unlike_tool
+        if odd:
+            # `functions.get_weather` a model writes, a mark of its syntax beside the name its server has left there
+            marks = any(tool["function"]["name"] in call.name for tool in TOOLS) and not _MARKS.isdisjoint(call.name)
             if scripted or marks:
-                return failed(call.unlike_tool)
-            return inconclusive(f"{call.unlike_tool}, as the model may have written it")
+                return failed(odd)
+            return inconclusive(f"{odd}, as the model may have written it")
     first = reply.calls[0]
     if scripted and (first.name, first.value) != ("get_weather", {"city": CITY}):
         return failed(f"the model calls get_weather for {CITY}, and {_shown(first)} arrives")
@@ -141,18 +141,11 @@ def _leaked(endpoint: Endpoint, reply: ChatReply, leak: leaks.Leak) -> Verdict:
 
 def cut_call_marked(endpoint: Endpoint) -> Verdict:
     """TL911."""
-    whole = ChatReply(endpoint.chat(endpoint.prompts.write, tools=TOOLS))
-    if whole.unusable is not None:
-        return inconclusive(whole.unusable.message)
-    if not whole.calls and leaks.found(whole.content) is not None:
-        return inconclusive(leaks.LEFT)
-    if not whole.calls or whole.finish == "length":
-        return inconclusive(
-            f"the model makes no call of write_file within {endpoint.tokens} tokens",
-            cure='a "write" text in --prompts FILE that makes it call write_file',
-        )
+    whole = cut_calls.whole(endpoint)
+    if (trouble := cut_calls.uncut(endpoint, whole)) is not None:
+        return trouble
     verdicts = []
-    for limit in _cuts(whole.tokens):
+    for limit in cut_calls.limits(whole.tokens):
         verdict = _cut_verdict(endpoint, whole, limit)
         if verdict.word == "fail":
             return verdict
@@ -160,16 +153,10 @@ def cut_call_marked(endpoint: Endpoint) -> Verdict:
     return next((verdict for verdict in verdicts if verdict.word == "pass"), verdicts[0])
 
 
-def _cuts(tokens: int | None) -> tuple[int, ...]:
-    if tokens is None or tokens <= 2 * _BEFORE_END:
-        return (_BLIND_CUT,) if tokens is None or tokens > _BLIND_CUT else (max(1, tokens // 2),)
-    return tokens - _BEFORE_END, tokens // 2
-
-
 def _cut_verdict(endpoint: Endpoint, whole: ChatReply, limit: int) -> Verdict:
     reply = ChatReply(endpoint.chat(endpoint.prompts.write, tools=TOOLS, max_tokens=limit))
-    if reply.unusable is not None:
-        return reply.unusable
+    if (trouble := reply.unusable or reply.withheld) is not None:
+        return trouble
     said = f"max_tokens {limit} cuts the call: {reply.told_finish}"
     if reply.finish == "length":
         return passed(said)

@@ -8,7 +8,7 @@ from templatelint.probe.chat import leaks
 from templatelint.probe.chat.leak_causes import TOOLLESS, tools_shown
 from templatelint.probe.chat.reply import ChatReply
 from templatelint.probe.prompts import TOOLS
-from templatelint.probe.telling import counted, http, quoted
+from templatelint.probe.telling import busy, counted, http, quoted
 from templatelint.probe.verdict import failed, inconclusive, passed, warned
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _NAMED = "write_file"  # the prompt asks for the other one
 _PROSE = 128  # tokens that show that no call comes
+_COAX = 'a "tool" text in --prompts FILE that makes this model call get_weather'
 _ROOM = "a higher --max-tokens gives it room"
 # of a reply whose call was forced; OpenAI's own says `stop` there
 _FORCED = ("tool_calls", "stop")
@@ -25,8 +26,8 @@ _FORCED = ("tool_calls", "stop")
 def choice_none(endpoint: Endpoint) -> Verdict:
     """TL912."""
     reply = ChatReply(endpoint.chat(endpoint.prompts.tool, tools=TOOLS, tool_choice="none"))
-    if reply.unusable is not None:
-        return reply.unusable
+    if (settled := _settled(endpoint, reply, "tool_choice none")) is not None:
+        return settled
     if reply.calls or reply.message.get("function_call"):
         return failed(f"tool_choice none is not heeded: {_named(reply) or 'a function_call'} arrives")
     if reply.cut_before_answer:
@@ -38,14 +39,31 @@ def choice_none(endpoint: Endpoint) -> Verdict:
             f"no call arrives, and content holds {leak.form}: {leak.shown}",
             cure="leave the tools out of requests that allow no call: the template shows them all the same",
         )
-    return passed(f"no call, {reply.told_finish}")
+    return _none_without(endpoint) or passed(f"no call, {reply.told_finish}")
+
+
+def _none_without(endpoint: Endpoint) -> Verdict | None:
+    """Why `none` shows nothing: without it no call comes either; None where one does."""
+    auto = _auto(endpoint)
+    if auto.unusable is not None:
+        return inconclusive(f"whether a call comes where one is allowed is not seen: {auto.unusable.message}")
+    if auto.calls:
+        return None
+    if leaks.found(auto.content) is not None:
+        return inconclusive(leaks.LEFT)
+    return inconclusive("no call comes, and none where one is allowed", cure=_COAX)
+
+
+def _auto(endpoint: Endpoint) -> ChatReply:
+    """The reply to the question that a call answers, where the model may choose."""
+    return ChatReply(endpoint.chat(endpoint.prompts.tool, tools=TOOLS))
 
 
 def choice_required(endpoint: Endpoint) -> Verdict:
     """TL913."""
     reply = ChatReply(endpoint.chat(endpoint.prompts.plain, tools=TOOLS, tool_choice="required"))
-    if reply.unusable is not None:
-        return reply.unusable
+    if (settled := _settled(endpoint, reply, "tool_choice required")) is not None:
+        return settled
     if not reply.calls:
         return _no_call(endpoint, reply, "tool_choice required")
     if reply.finish == "length":
@@ -55,7 +73,20 @@ def choice_required(endpoint: Endpoint) -> Verdict:
         wrong = wrong or f"{reply.told_finish} beside {counted(len(reply.calls), 'call')}, not 'tool_calls'"
     if reply.unlike_tools and not wrong:
         return (inconclusive if endpoint.scripted is None else failed)(reply.unlike_tools)
-    return failed(wrong) if wrong else passed(f"{_named(reply)}, {reply.told_finish}")
+    if wrong:
+        return failed(wrong)
+    return _called_anyway(endpoint) or passed(f"{_named(reply)}, {reply.told_finish}")
+
+
+def _called_anyway(endpoint: Endpoint) -> Verdict | None:
+    """Why `required` shows nothing: without it a call comes too; None where none does."""
+    if endpoint.scripted is not None:  # whose plain text is no call
+        return None
+    auto = ChatReply(endpoint.chat(endpoint.prompts.plain, tools=TOOLS))
+    if auto.calls:
+        return inconclusive(f"{_named(auto)} comes where none is required, so that required shows nothing")
+    # one that cannot let the model choose forces its calls
+    return busy(auto.exchange)
 
 
 def required_against_prose(endpoint: Endpoint) -> Verdict:
@@ -82,17 +113,22 @@ def choice_named(endpoint: Endpoint) -> Verdict:
         return _no_call(endpoint, reply, f"tool_choice {_NAMED}")
     if reply.malformed:
         return failed(reply.malformed)
-    if any(call.name != _NAMED for call in reply.calls):
-        return failed(f"tool_choice names {_NAMED}, {_named(reply)} arrives")
+    others = [call.name for call in reply.calls if call.name != _NAMED]
+    if others:
+        fact = f"tool_choice names {_NAMED}, {_named(reply)} arrives"
+        # `functions.write_file`
+        if endpoint.scripted is None and all(_NAMED in name for name in others):
+            return inconclusive(f"{fact}, as the model may have written it")
+        return failed(fact)
     return passed(f"{_named(reply)}, {reply.told_finish}")
 
 
 def _settled(endpoint: Endpoint, reply: ChatReply, what: str) -> Verdict | None:
     """What there is to conclude before any call is looked at: a refusal counts where tools are taken at all."""
     if reply.exchange.refused:
-        auto = endpoint.chat(endpoint.prompts.tool, tools=TOOLS)
+        auto = _auto(endpoint).exchange
         if not auto.ok:
-            return inconclusive(f"tools are refused whatever tool_choice says: {http(auto)}")
+            return busy(auto) or inconclusive(f"tools are refused whatever tool_choice says: {http(auto)}")
     return reply.unusable_unless_refused(what)
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from templatelint.probe.chat import stream as chat_stream
 from templatelint.probe.chat.leak_causes import syntax_of
-from templatelint.probe.chat.reply import ChatReply
+from templatelint.probe.chat.reply import FILTERED, ChatReply
 from templatelint.probe.endpoint import CHAT
+from templatelint.probe.parts import decides
 from templatelint.probe.telling import busy, counted, http, quoted
 from templatelint.probe.thoughts import mark_in, thoughtless
 from templatelint.probe.verdict import failed, inconclusive, passed, warned
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from templatelint.probe.wire.exchange import Exchange
 
 _CUT = 8  # tokens
+_NEWER = "max_completion_tokens"
 _MORE = 64  # tokens that show whether an answer goes on
 _FINISHES = ("stop", "length", "tool_calls", "content_filter", "function_call")
 # of marks that models also write because they were asked to think
@@ -35,20 +37,27 @@ def reply_complete(endpoint: Endpoint) -> Verdict:
     reply = ChatReply(endpoint.chat(endpoint.prompts.plain))
     if reply.unusable is not None:
         return reply.unusable
-    faults = [*_faults(reply), *_usage_faults(reply.exchange.object.get("usage"))]
+    faults = [*_faults(endpoint, reply), *_usage_faults(reply.exchange.object.get("usage"))]
     if faults:
         more = f" ({counted(len(faults) - 1, 'more fault')} besides)" if len(faults) > 1 else ""
         return failed(faults[0] + more, evidence=tuple(faults))
-    if reply.finish == "length":
-        return inconclusive(f"the answer is cut at {endpoint.tokens} tokens", cure=_ROOM)
-    if not reply.content:
-        return inconclusive("the model says nothing")
+    if (trouble := reply.withheld or _unsaid(endpoint, reply)) is not None:
+        return trouble
     if "usage" not in reply.exchange.object:
         return warned("the reply has no usage, all else is there")
     return passed(f"content {quoted(reply.content)}, {reply.told_finish}")
 
 
-def _faults(reply: ChatReply) -> list[str]:
+def _unsaid(endpoint: Endpoint, reply: ChatReply) -> Verdict | None:
+    """Why it is no whole answer."""
+    if reply.finish == "length":
+        return inconclusive(f"the answer is cut at {endpoint.tokens} tokens", cure=_ROOM)
+    if not reply.content:
+        return inconclusive("the model thinks and says nothing" if reply.thoughts else "the model says nothing")
+    return None
+
+
+def _faults(endpoint: Endpoint, reply: ChatReply) -> list[str]:
     whole, choice, message = reply.exchange.object, reply.choice, reply.message
     content, finish = message.get("content"), choice.get("finish_reason")
     wanted: list[tuple[str, Any, bool]] = [
@@ -59,12 +68,19 @@ def _faults(reply: ChatReply) -> list[str]:
         ("choices[0].index", choice.get("index"), _is_count(choice.get("index")) and choice["index"] == 0),
         ("choices[0].finish_reason", finish, finish in _FINISHES if isinstance(finish, str) else False),
         ("message.role", message.get("role"), message.get("role") == "assistant"),
-        ("message.content", content, isinstance(content, str) or (content is None and reply.finish == "length")),
+        ("message.content", content, isinstance(content, str) or (content is None and _may_be_null(endpoint, reply))),
     ]
     found = [f"{name} is {quoted(value)}" for name, value, right in wanted if not right]
     if reply.finish in ("tool_calls", "function_call"):
         found.append(f"finish_reason is {quoted(reply.finish)}, and no tools were offered")
     return found
+
+
+def _may_be_null(endpoint: Endpoint, reply: ChatReply) -> bool:
+    """Whether there may have been nothing to say, which is told by null too; the scripted model says something."""
+    if reply.finish in ("length", FILTERED) or reply.withheld is not None:
+        return True
+    return endpoint.scripted is None and ("content" in reply.message or bool(reply.thoughts))
 
 
 def _usage_faults(usage: Any) -> list[str]:
@@ -102,9 +118,13 @@ def cut_reply_marked(endpoint: Endpoint) -> Verdict:
         else:
             verdicts.append(_limit_verdict(endpoint, exchange, member))
             if verdicts[-1].word == "fail":
+                decides(endpoint, exchange)
                 return verdicts[-1]
+            if member not in exchange.asked.body:  # which the first contact has shown
+                refused.append(f"{member} is refused, and {_NEWER} taken")
     if not verdicts:
-        return failed("neither max_tokens nor max_completion_tokens is taken", evidence=tuple(refused))
+        # a server that takes no limit at all was not contacted
+        return inconclusive(f"a limit of {_CUT} tokens is refused by either name", evidence=tuple(refused))
     for word in ("inconclusive", "warn"):
         for verdict in verdicts:
             if verdict.word == word:
@@ -116,8 +136,8 @@ def cut_reply_marked(endpoint: Endpoint) -> Verdict:
 def _limited(endpoint: Endpoint) -> Iterator[tuple[str, Exchange]]:
     """The answers under both names of the limit; the newer one streamed, so that who does not know it can be left."""
     yield "max_tokens", endpoint.chat(endpoint.prompts.long, max_tokens=_CUT)
-    body = endpoint.chat_body(endpoint.prompts.long, max_tokens=None, max_completion_tokens=_CUT, stream=True)
-    yield "max_completion_tokens", endpoint.ask(Asked("POST", CHAT, body, leave_after=_MORE))
+    body = endpoint.chat_body(endpoint.prompts.long, max_tokens=None, stream=True, **{_NEWER: _CUT})
+    yield _NEWER, endpoint.ask(Asked("POST", CHAT, body, leave_after=_MORE))
 
 
 def _limit_verdict(endpoint: Endpoint, exchange: Exchange, member: str) -> Verdict:
@@ -129,7 +149,7 @@ def _limit_verdict(endpoint: Endpoint, exchange: Exchange, member: str) -> Verdi
     if exchange.ok and exchange.events is not None:
         return _cut_stream_verdict(endpoint, exchange, member)
     reply = ChatReply(exchange)
-    return reply.unusable or _cut_verdict(endpoint, reply, member)
+    return reply.unusable or reply.withheld or _cut_verdict(endpoint, reply, member)
 
 
 def _cut_stream_verdict(endpoint: Endpoint, exchange: Exchange, member: str) -> Verdict:
@@ -137,6 +157,8 @@ def _cut_stream_verdict(endpoint: Endpoint, exchange: Exchange, member: str) -> 
     if fault:
         return inconclusive(fault)
     streamed = chat_stream.read(exchange)
+    if streamed.withheld is not None:
+        return streamed.withheld
     said = f"{member} {_CUT}, streamed: finish_reason {quoted(streamed.finish)}"
     if streamed.finish == "length":
         return passed(said)
@@ -176,8 +198,8 @@ def _goes_on(endpoint: Endpoint, cut: str) -> bool:
 def thoughts_apart(endpoint: Endpoint) -> Verdict:
     """TL923."""
     reply = ChatReply(endpoint.chat(endpoint.prompts.think))
-    if reply.unusable is not None:
-        return reply.unusable
+    if (trouble := reply.unusable or reply.withheld) is not None:
+        return trouble
     mark = mark_in(reply.content, reply.thoughts)
     if mark:
         return _marked(endpoint, f"content holds {mark}: {quoted(_around(reply.content, mark))}", mark)

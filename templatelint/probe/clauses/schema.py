@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from templatelint.probe.chat.reply import ChatReply
 from templatelint.probe.schema import fault
-from templatelint.probe.telling import quoted
+from templatelint.probe.telling import busy, http, quoted
 from templatelint.probe.verdict import failed, inconclusive, passed
 from templatelint.probe.wire.exchange import parsed
 
@@ -31,17 +31,24 @@ _ROOM = "a higher --max-tokens gives it room"
 
 def schema_enforced(endpoint: Endpoint) -> Verdict:
     """TL917."""
-    wrapped = {"type": "json_schema", "json_schema": {"name": "place", "strict": True, "schema": SCHEMA}}
-    reply = ChatReply(endpoint.chat(endpoint.prompts.json, response_format=wrapped))
-    if reply.unusable is not None:
-        return reply.unusable
+    reply = _wrapped(endpoint)
+    if (trouble := reply.unusable or reply.withheld) is not None:
+        return trouble
     return _judged(endpoint, reply, "the schema is not enforced")
+
+
+def _wrapped(endpoint: Endpoint) -> ChatReply:
+    """The reply to a schema in its right form."""
+    wrapped = {"type": "json_schema", "json_schema": {"name": "place", "strict": True, "schema": SCHEMA}}
+    return ChatReply(endpoint.chat(endpoint.prompts.json, response_format=wrapped))
 
 
 def bare_schema_refused(endpoint: Endpoint) -> Verdict:
     """TL918."""
     bare = {"type": "json_schema", "schema": SCHEMA}
     reply = ChatReply(endpoint.chat(endpoint.prompts.json, response_format=bare))
+    if reply.exchange.refused and busy(reply.exchange) is None and (right := _wrapped(endpoint).exchange).refused:
+        return busy(right) or inconclusive(f"a schema is refused in its right form too: {http(right)}")
     if (settled := reply.unusable_unless_refused("a schema that is not wrapped")) is not None:
         return settled
     return _judged(endpoint, reply, "a schema that is not wrapped is taken and not enforced")
@@ -49,8 +56,6 @@ def bare_schema_refused(endpoint: Endpoint) -> Verdict:
 
 def _judged(endpoint: Endpoint, reply: ChatReply, broken: str) -> Verdict:
     said = reply.content.strip()
-    if reply.message.get("refusal"):
-        return inconclusive(f"the model refuses to answer: {quoted(reply.message['refusal'])}")
     if reply.cut_before_answer or (reply.finish == "length" and said.startswith("{")):
         return inconclusive(f"the answer is cut at {endpoint.tokens} tokens", cure=_ROOM)
     value = parsed(said)

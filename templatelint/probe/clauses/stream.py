@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from templatelint.probe.chat import chunks as chat_chunks
 from templatelint.probe.chat import clients as chat_clients
+from templatelint.probe.chat import cut_calls
 from templatelint.probe.chat import stream as chat_stream
 from templatelint.probe.chat.reply import ChatReply
+from templatelint.probe.parts import decides, worst
 from templatelint.probe.prompts import TOOLS
 from templatelint.probe.server import context
 from templatelint.probe.telling import busy, counted, quoted
 from templatelint.probe.verdict import failed, inconclusive, passed, skipped, warned
-from templatelint.probe.wire.exchange import parsed
 from templatelint.scripted import scripts
 from templatelint.sources.endpoint.routes import table, text
 
@@ -26,6 +27,7 @@ _FEW = 8  # tokens, after which an answer is cut
 _LISTED = 12  # further faults that the evidence has room for
 _LINE = 300  # characters of a text in the evidence
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_TEXT, _CALL = "text", "call"
 _COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
@@ -53,6 +55,7 @@ def stream_framed(endpoint: Endpoint) -> Verdict:
 # ------------------------------------------------------------------------------------ TL926, against the plain
 
 _PARTS = ("content", "reasoning", "finish_reason")
+_Said: TypeAlias = tuple[str, str, str]
 
 
 def stream_equals_plain(endpoint: Endpoint) -> Verdict:
@@ -61,29 +64,42 @@ def stream_equals_plain(endpoint: Endpoint) -> Verdict:
     plain, stream = endpoint.chat(prompt), endpoint.chat(prompt, stream=True)
     one, other = _both(plain, stream)
     if one is None or other is None:
-        return chat_stream.unread(stream) or inconclusive("there is no plain reply to compare with")
+        missing = inconclusive("there is no plain reply to compare with")
+        return chat_stream.unread(stream) or chat_stream.read(stream).withheld or missing
     if one == other:
         return passed(f"both say {quoted(one[0] or one[1])}")
+    return _differing(endpoint, plain, stream, one, other)
+
+
+def _differing(endpoint: Endpoint, plain: Exchange, stream: Exchange, one: _Said, other: _Said) -> Verdict:
+    at = next(at for at in range(len(_PARTS)) if one[at] != other[at])
+    fact = f"{_PARTS[at]} is {quoted(one[at])} at once, and {quoted(other[at])} as a stream"
+    if _trimmed(one) == _trimmed(other):
+        return warned(f"{fact}: the same but for the white space around it")
     # a model may say this now and that then: what the server is to blame for comes again
     repeated = _both(endpoint.ask(plain.asked, again=True), endpoint.ask(stream.asked, again=True))
     if repeated[0] is not None and repeated[0] == repeated[1]:
         return passed(f"both say {quoted(repeated[0][0])} when asked again, though the model's answers vary")
     if repeated != (one, other):
         return inconclusive("the model's answers to the same question vary")
-    at = next(at for at in range(len(_PARTS)) if one[at] != other[at])
-    fact = f"{_PARTS[at]} is {quoted(one[at])} at once, and {quoted(other[at])} as a stream"
     if endpoint.scripted or _PARTS[at] == "finish_reason" or _within(one[at], other[at]) or _within(other[at], one[at]):
         return failed(fact, evidence=(f"plain:    {quoted(one[at], _LINE)}", f"streamed: {quoted(other[at], _LINE)}"))
     return inconclusive(f"{fact}: other words, which the model may have chosen")
 
 
-def _both(plain: Exchange, stream: Exchange) -> tuple[tuple[str, str, str] | None, tuple[str, str, str] | None]:
+def _both(plain: Exchange, stream: Exchange) -> tuple[_Said | None, _Said | None]:
     """The parts of either, None where there are none to compare."""
     one, other = ChatReply(plain), chat_stream.read(stream)
     return (
-        (one.content, one.thoughts, one.finish) if one.unusable is None else None,
-        (other.content, other.reasoning, other.finish) if chat_stream.unread(stream) is None else None,
+        (one.content, one.thoughts, one.finish) if (one.unusable or one.withheld) is None else None,
+        (other.content, other.reasoning, other.finish)
+        if (chat_stream.unread(stream) or other.withheld) is None
+        else None,
     )
+
+
+def _trimmed(parts: _Said) -> tuple[str, ...]:
+    return tuple(map(str.strip, parts))
 
 
 def _within(part: str, whole: str) -> bool:
@@ -156,41 +172,58 @@ def _chunks(events: list[Event]) -> str:
 
 def cut_stream_marked(endpoint: Endpoint) -> Verdict:
     """TL931."""
-    tools = {"tools": list(TOOLS)}
-    verdicts = [
-        _cut(endpoint, "text", endpoint.prompts.long, {}),
-        _cut(endpoint, "call", endpoint.prompts.write, tools),
-    ]
-    for word in ("fail", "inconclusive"):
-        for verdict in verdicts:
-            if verdict.word == word:
-                return verdict
-    return passed(f"a text and a call cut after {_FEW} tokens end with finish_reason 'length'")
+    return worst(endpoint, [lambda: _cut(endpoint, endpoint.prompts.long, _FEW), lambda: _cut_call(endpoint)])
 
 
-def _cut(endpoint: Endpoint, what: str, prompt: str, members: dict[str, Any]) -> Verdict:
-    exchange = endpoint.chat(prompt, max_tokens=_FEW, stream=True, **members)
-    early = chat_stream.unread(exchange, failing=not members)
+def _cut_call(endpoint: Endpoint) -> Verdict:
+    """What streams show that end inside of a call's arguments."""
+    whole = cut_calls.whole(endpoint)
+    if (trouble := cut_calls.uncut(endpoint, whole)) is not None:
+        return trouble
+    verdicts = []
+    for limit in cut_calls.limits(whole.tokens):
+        verdict = _cut(endpoint, endpoint.prompts.write, limit, whole)
+        if verdict.word == "fail":
+            return verdict
+        verdicts.append(verdict)
+    return next((verdict for verdict in verdicts if verdict.word == "pass"), verdicts[0])
+
+
+def _cut(endpoint: Endpoint, prompt: str, limit: int, whole: ChatReply | None = None) -> Verdict:
+    """What a stream with a limit shows; `whole` is the plain reply without it, where that is a call."""
+    members = {} if whole is None else {"tools": TOOLS}
+    exchange = endpoint.chat(prompt, max_tokens=limit, stream=True, **members)
+    reply = chat_stream.read(exchange)
+    early = chat_stream.unread(exchange, failing=whole is None) or reply.withheld
     if early is not None:
         return early
-    reply = chat_stream.read(exchange)
+    cut = f"a {_TEXT if whole is None else _CALL} cut after {limit} tokens ends"
     if reply.finish == "length":
-        return passed("")
+        if whole is None or cut_calls.begun(whole, reply):
+            return passed(f"{cut} with finish_reason 'length'")
+        return inconclusive(f"no call had begun when {limit} tokens were over")
     if not reply.finish:
-        return failed(f"a {what} cut after {_FEW} tokens ends without a finish_reason")
-    if _unheeded(reply):
-        return failed(f"max_tokens {_FEW} is not heeded: {len(reply.content.split())} words came")
-    if not _evidently_cut(endpoint, reply, prompt, members):
+        return failed(f"{cut} without a finish_reason")
+    return _not_marked(endpoint, exchange, limit, whole)
+
+
+def _not_marked(endpoint: Endpoint, exchange: Exchange, limit: int, whole: ChatReply | None) -> Verdict:
+    """What to say of a stream that says it was not cut."""
+    reply = chat_stream.read(exchange)
+    what = _TEXT if whole is None else _CALL
+    if whole is None and _unheeded(reply):
+        return failed(f"max_tokens {limit} is not heeded: {len(reply.content.split())} words came")
+    cut = _evidently_cut(endpoint, exchange, limit, whole)
+    decides(endpoint, exchange)
+    if not cut:
         return inconclusive(
-            f"the {what} was done before {_FEW} tokens were",
+            f"the {what} was done before {limit} tokens were",
             cure="--prompts FILE with a prompt that makes the model write more",
         )
     said = [f"content: {quoted(reply.content, _LINE)}"] if reply.content else []
     called = [f"call {call.index}: {quoted(call.name)} {quoted(call.arguments, _LINE)}" for call in reply.calls]
-    return failed(
-        f"a {what} cut after {_FEW} tokens ends with finish_reason {quoted(reply.finish)}",
-        evidence=(*said, *called[:_LISTED]),
-    )
+    fact = f"a {what} cut after {limit} tokens ends with finish_reason {quoted(reply.finish)}"
+    return failed(fact, evidence=(*said, *called[:_LISTED]))
 
 
 def _unheeded(reply: Streamed) -> bool:
@@ -198,14 +231,21 @@ def _unheeded(reply: Streamed) -> bool:
     return len(reply.content.split()) > 2 * _FEW
 
 
-def _evidently_cut(endpoint: Endpoint, reply: Streamed, prompt: str, members: dict[str, Any]) -> bool:
+def _evidently_cut(endpoint: Endpoint, exchange: Exchange, limit: int, whole: ChatReply | None) -> bool:
     """Whether an answer that claims to be whole is not."""
-    if reply.calls:
-        return any(not isinstance(parsed(call.arguments), dict) for call in reply.calls)
-    if endpoint.scripted and (not members or endpoint.scripted.dialect != scripts.NO_DIALECT):
+    reply = chat_stream.read(exchange)
+    if reply.calls and whole is not None:
+        return cut_calls.shortened(whole, reply, sure=endpoint.scripted is not None)
+    if endpoint.scripted:
         return True
-    plain = ChatReply(endpoint.chat(prompt, max_tokens=_FEW, **members))
-    return plain.finish == "length" and plain.content == reply.content and (plain.tokens or 0) >= _FEW
+    plain = _plain_of(endpoint, exchange)
+    return plain.finish == "length" and plain.content == reply.content and (plain.tokens or 0) >= limit
+
+
+def _plain_of(endpoint: Endpoint, exchange: Exchange) -> ChatReply:
+    """The reply to the same request, unstreamed."""
+    body = {name: value for name, value in exchange.asked.body.items() if name != "stream"}
+    return ChatReply(endpoint.post(exchange.asked.path, body))
 
 
 # ------------------------------------------------------------------------------------------ TL932, characters

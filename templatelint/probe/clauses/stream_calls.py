@@ -85,6 +85,8 @@ def _uncalled(endpoint: Endpoint, exchange: Exchange, reply: Streamed) -> Verdic
     if reply.finish == "tool_calls":
         return failed("finish_reason is 'tool_calls', and no delta has a call")
     said = f"the model says {quoted(reply.content)}" if reply.content.strip() else "nothing is said"
+    if reply.withheld is not None:
+        return reply.withheld
     if reply.finish == "length":
         return inconclusive(f"{said} up to the limit of {endpoint.tokens} tokens, and calls nothing", cure=_COAX)
     lost = not reply.content.strip() or endpoint.scripted is not None
@@ -104,6 +106,8 @@ def _misrouted(reply: Streamed) -> Verdict | None:
 def _misended(endpoint: Endpoint, reply: Streamed) -> Verdict | None:
     if reply.finish == "length":
         return inconclusive(f"the call is not done within {endpoint.tokens} tokens", cure="--max-tokens N")
+    if reply.withheld is not None:
+        return reply.withheld
     if reply.finish != "tool_calls":
         return failed(f"a streamed call ends with {_finish(reply)}, not with finish_reason 'tool_calls'")
     return None
