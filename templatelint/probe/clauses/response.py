@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from templatelint.probe.chat.reply import ChatReply
 from templatelint.probe.endpoint import RESPONSES
-from templatelint.probe.responses.faults import REQUIRED, fault_of, faults_of, shown
+from templatelint.probe.limits import goes_on
+from templatelint.probe.responses.faults import REQUIRED, fault_of, faults_of, shown, untold
 from templatelint.probe.responses.items import (
     LEAST,
     MORE,
@@ -16,7 +16,7 @@ from templatelint.probe.responses.items import (
     ask,
     decisive,
     limit_told,
-    returned,
+    take_back,
     unanswered,
     user,
     whole,
@@ -31,7 +31,7 @@ from templatelint.probe.wire.exchange import Asked, parsed
 from templatelint.sources.endpoint.routes import rows, table, text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from templatelint.probe.endpoint import Endpoint
     from templatelint.probe.verdict import Verdict
@@ -111,15 +111,11 @@ def response_usage_details(endpoint: Endpoint) -> Verdict:
 
 # ------------------------------------------------------------------------------------------------------ TL939
 
-# what a text that has come to its end ends with, in any script; brackets and quotes may close behind it
-_ENDS = re.compile(r"[.!?…。！？।؟]\W*\Z")
-_TAIL = 12  # characters
-
 
 def cut_response_incomplete(endpoint: Endpoint) -> Verdict:
     """TL939."""
     exchange = endpoint.respond(endpoint.prompts.long, max_output_tokens=LEAST)
-    trouble = unanswered(exchange, f"a long answer's request with max_output_tokens {LEAST}")
+    trouble = unanswered(exchange, f"a long answer's request with max_output_tokens {LEAST}", may_refuse=True)
     if trouble is not None:
         return trouble
     reply = Reply(exchange)
@@ -148,7 +144,7 @@ def _cut_told(reply: Reply) -> Verdict:
         return wrong
     last = reply.items[-1] if reply.items else {}
     # OpenAI's own reasoning items have no status
-    if last and last.get("status") != "incomplete" and not (last.get("type") == "reasoning" and "status" not in last):
+    if last and last.get("status") != "incomplete" and not untold(last):
         kind = quoted(last.get("type"))
         return failed(
             f"the response is incomplete, but the status of its last item, a {kind}, is {shown(last, 'status')}"
@@ -163,13 +159,15 @@ def _proof_of_cut(endpoint: Endpoint, reply: Reply) -> str:
     at_limit = reply.written is None or reply.written >= LEAST
     if at_limit and endpoint.scripted is not None:
         return f"the scripted model's text is longer than {LEAST} tokens"
-    if at_limit and reply.written is not None and reply.text and not _ENDS.search(reply.text[-_TAIL:]):
-        return f"usage tells {reply.written} tokens, the limit, and the text is in the middle of a sentence"
+    if at_limit:
+        whole = Reply(endpoint.respond(endpoint.prompts.long)).said
+        if goes_on(reply.said, whole):
+            return f"with {endpoint.tokens} tokens the same answer has {len(whole):,} characters, not {len(reply.said)}"
     try:
         chat = ChatReply(endpoint.chat(endpoint.prompts.long, max_tokens=LEAST))
     except NotOffered:
         return ""
-    if chat.finish == "length" and (at_limit or chat.content == reply.text):
+    if chat.finish == "length" and reply.text.strip() and chat.content.strip() == reply.text.strip():
         return "the chat route says of the same answer: finish_reason length"
     return ""
 
@@ -192,16 +190,14 @@ def text_format_enforced(endpoint: Endpoint) -> Verdict:
     """TL944."""
     form = {"type": "json_schema", "name": "place", "strict": True, "schema": _PLACE}
     exchange = endpoint.respond(endpoint.prompts.json, text={"format": form})
-    trouble = unanswered(exchange, "text.format json_schema")
+    trouble = unanswered(exchange, "text.format json_schema", may_refuse=True)
     if trouble is not None:
         return trouble
     reply = Reply(exchange)
     if reply.ran_out(endpoint.tokens):
         return inconclusive(f"{endpoint.tokens} tokens are not enough for the answer", cure=MORE)
-    if not reply.text and reply.messages == reply.items:
-        return failed("text.format json_schema brings no text")
     if not reply.text:
-        return inconclusive(f"text.format json_schema brings {reply.shape}, and no text")
+        return _textless(reply)
     value = parsed(reply.text)
     wrong = "it is no JSON" if value is None else fault(value, _PLACE)
     if wrong:
@@ -209,6 +205,14 @@ def text_format_enforced(endpoint: Endpoint) -> Verdict:
             f"text.format json_schema is not enforced: {wrong}", evidence=(f"the text is {quoted(reply.text)}",)
         )
     return _read_by_sdk(exchange)
+
+
+def _textless(reply: Reply) -> Verdict:
+    if reply.refusal:
+        return inconclusive(f"the model refuses to answer: {quoted(reply.refusal)}")
+    if reply.messages == reply.items:
+        return failed("text.format json_schema brings no text")
+    return inconclusive(f"text.format json_schema brings {reply.shape}, and no text")
 
 
 def _read_by_sdk(exchange: Exchange) -> Verdict:
@@ -234,7 +238,7 @@ def state_not_ignored(endpoint: Endpoint) -> Verdict:
     trouble = unanswered(first, _PLAIN)
     if trouble is not None:
         return trouble
-    made_up = ask(endpoint, endpoint.prompts.plain, max_output_tokens=LEAST, previous_response_id=_NO_RESPONSE)
+    made_up = ask(endpoint, endpoint.prompts.plain, previous_response_id=_NO_RESPONSE)
     if (trouble := _neither(made_up, "a previous_response_id that there never was")) is not None:
         return trouble
     if made_up.ok:
@@ -250,7 +254,7 @@ def state_not_ignored(endpoint: Endpoint) -> Verdict:
 
 def _continued(endpoint: Endpoint, id_: str, told: list[str]) -> Verdict | None:
     before = Reply(endpoint.respond(endpoint.prompts.plain)).read
-    exchange = ask(endpoint, endpoint.prompts.plain, max_output_tokens=LEAST, previous_response_id=id_)
+    exchange = ask(endpoint, endpoint.prompts.plain, previous_response_id=id_)
     if (trouble := _neither(exchange, "previous_response_id")) is not None:
         return trouble
     if not exchange.ok:
@@ -304,15 +308,15 @@ def input_forms_accepted(endpoint: Endpoint) -> Verdict:
         return inconclusive(f"the answer to a plain input is {alone.shape}, without a text")
     words = endpoint.prompts.plain
     typed = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": words}]}
-    forms: Mapping[str, list[Any]] = {
-        "typed items": [typed, *returned(alone), typed],
-        "typed messages with strings": [{"type": "message", **each} for each in _short(words)],
-        "messages without a type": _short(words),
+    forms: Mapping[str, Callable[[], Exchange]] = {
+        "typed items": lambda: take_back(endpoint, [typed], alone, [typed]),
+        "typed messages with strings": lambda: ask(endpoint, [{"type": "message", **each} for each in _short(words)]),
+        "messages without a type": lambda: ask(endpoint, _short(words)),
     }
     wrong: list[tuple[str, Exchange]] = []
     short: list[tuple[str, Exchange]] = []
-    for name, history in forms.items():
-        exchange = ask(endpoint, history)
+    for name, answered in forms.items():
+        exchange = answered()
         trouble = unanswered(exchange, f"a history of {name}")
         if trouble is not None and trouble.word != "fail":
             return trouble
@@ -370,7 +374,7 @@ def _taken_back(endpoint: Endpoint, reply: Reply) -> Verdict | None:
     if not reply.text or reply.ran_out(endpoint.tokens):
         # OpenAI's API takes no thoughts back that nothing follows
         return inconclusive(f"nothing follows the thoughts within {endpoint.tokens} tokens", cure=MORE)
-    again = ask(endpoint, [user(endpoint.prompts.think), *returned(reply), user(endpoint.prompts.plain)])
+    again = take_back(endpoint, [user(endpoint.prompts.think)], reply, [user(endpoint.prompts.plain)])
     return unanswered(again, "a history with the reasoning item as it came")
 
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from templatelint.probe.endpoint import for_responses
+from templatelint.probe.limits import inside_call
 from templatelint.probe.prompts import CITY, OTHER_CITY, TOOLS, WEATHER, WRITE
-from templatelint.probe.responses.faults import fault_of, shown
+from templatelint.probe.responses.faults import fault_of, shown, untold
 from templatelint.probe.responses.items import (
     LEAST,
     MORE,
@@ -19,9 +20,11 @@ from templatelint.probe.responses.items import (
     limit_told,
     output,
     returned,
+    take_back,
     unanswered,
     user,
 )
+from templatelint.probe.seen_results import unseen
 from templatelint.probe.telling import busy, counted, error_message, http, quoted
 from templatelint.probe.verdict import failed, inconclusive, passed, warned
 from templatelint.sources.endpoint.routes import text
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 
 _TOOLS = for_responses(TOOLS)
 _WEATHER, _WRITE = WEATHER["function"]["name"], WRITE["function"]["name"]
+_TWO = 2
 _MANY = 8  # of what evidence lists
 _LONGEST_ID = 64  # characters of a call_id that OpenAI's API takes back
 _COAX = "--prompts FILE, with a prompt `{}` that brings it"
@@ -50,7 +54,8 @@ def items_identified(endpoint: Endpoint) -> Verdict:
     if trouble is not None:
         return trouble
     reply = Reply(exchange)
-    if len(reply.calls) < 2:  # noqa: PLR2004 (two were asked for)
+    # more than two are no longer what the scripted model writes
+    if len(reply.calls) < _TWO or (endpoint.scripted and len(reply.calls) > _TWO):
         return inconclusive(f"the answer to a prompt for two calls is {reply.shape}", cure=_COAX.format("parallel"))
     wrong = [f"output[{place}]: {fault}" for place, item in enumerate(reply.items) if (fault := fault_of(item))]
     call_ids = [text(call.get("call_id")) for call in reply.calls]
@@ -96,10 +101,9 @@ def _cut_call(endpoint: Endpoint) -> _Cut | Verdict:
         return inconclusive(
             f"arguments are no JSON object where nothing is cut: {quoted(reply.calls[0].get('arguments'))}"
         )
-    written = reply.written or 2 * LEAST
-    limit = written - min(20, max(4, written // 3))  # where the last argument is
+    limit = inside_call(reply.written or 2 * LEAST)
     exchange = endpoint.respond(endpoint.prompts.write, tools=_TOOLS, max_output_tokens=limit)
-    trouble = unanswered(exchange, f"a prompt with tools and max_output_tokens {limit}", may_refuse=limit < LEAST)
+    trouble = unanswered(exchange, f"a prompt with tools and max_output_tokens {limit}", may_refuse=True)
     return trouble or _Cut(reply.calls[0], limit, Reply(exchange))
 
 
@@ -130,6 +134,10 @@ def _cut_item(found: _Cut) -> Verdict:
         return passed(f"response and call are incomplete after {found.limit} tokens", evidence=(arguments,))
     if call.get("status") == "completed" and _same(call, found.call):
         return inconclusive(f"{found.limit} tokens were enough for the whole call")
+    if untold(call):
+        return warned(
+            f"the response is incomplete after {found.limit} tokens, and its call has no status", evidence=(arguments,)
+        )
     return failed(
         f"the response is incomplete, but the status of the call that is cut is {shown(call, 'status')}",
         evidence=(arguments,),
@@ -178,16 +186,18 @@ def cut_call_returnable(endpoint: Endpoint) -> Verdict:
     found = _cut_call(endpoint)
     if not isinstance(found, _Cut):
         return found
-    items = returned(found.reply)
-    calls = [item for item in items if item.get("type") == "function_call"]
+    calls = [item for item in returned(found.reply) if item.get("type") == "function_call"]
     told = "the cut call as it came"
     if not calls:
         # the server keeps it back; a client that has read the stream may have it all the same
         arguments = text(found.call.get("arguments"))
         calls = [{**found.call, "arguments": arguments[: len(arguments) // 2], "status": "incomplete"}]
-        items, told = calls, "a call with half of its arguments"
+        told = "a call with half of its arguments"
     results = [output(call, "error: the arguments of this call are cut off") for call in calls]
-    exchange = ask(endpoint, [user(endpoint.prompts.write), *items, *results], tools=_TOOLS)
+    if found.reply.calls:
+        exchange = take_back(endpoint, [user(endpoint.prompts.write)], found.reply, results, tools=_TOOLS)
+    else:
+        exchange = ask(endpoint, [user(endpoint.prompts.write), *calls, *results], tools=_TOOLS)
     if (trouble := busy(exchange)) is not None:
         return trouble
     evidence = tuple(f"arguments {quoted(call.get('arguments'), 120)}" for call in calls)
@@ -204,7 +214,7 @@ def cut_call_returnable(endpoint: Endpoint) -> Verdict:
 def response_round_trip(endpoint: Endpoint) -> Verdict:
     """TL942."""
     exchange = endpoint.respond(endpoint.prompts.tool, tools=_TOOLS)
-    trouble = unanswered(exchange, "a prompt with tools")
+    trouble = unanswered(exchange, "a prompt with tools", may_refuse=True)
     if trouble is not None:
         return trouble
     reply = Reply(exchange)
@@ -218,7 +228,8 @@ def response_round_trip(endpoint: Endpoint) -> Verdict:
     told = "the result of a call is answered"
     exchange = endpoint.respond(endpoint.prompts.parallel, tools=_TOOLS, parallel_tool_calls=True)
     two = Reply(exchange)
-    if not exchange.ok or len(two.calls) < 2 or _unanswerable(endpoint, two):  # noqa: PLR2004 (a model need not write two: a clause of its own is about that)
+    # a model need not write two: a clause of its own is about that
+    if not exchange.ok or len(two.calls) < _TWO or _unanswerable(endpoint, two):
         return passed(told)
     trouble = _answered(endpoint, endpoint.prompts.parallel, two, "two calls, the last first,")
     return trouble or passed(f"{told}, and so are those of two calls, the last one first")
@@ -237,9 +248,8 @@ def _unanswerable(endpoint: Endpoint, reply: Reply) -> Verdict | None:
 
 def _answered(endpoint: Endpoint, words: str, reply: Reply, what: str) -> Verdict | None:
     """What is wrong with the answer to the results of calls that are sent back; None where nothing is."""
-    items = returned(reply)
-    results = [_result(endpoint, item) for item in reversed(items) if item.get("type") == "function_call"]
-    exchange = ask(endpoint, [user(words), *items, *results], tools=_TOOLS)
+    results = [_result(endpoint, item) for item in reversed(returned(reply)) if item.get("type") == "function_call"]
+    exchange = take_back(endpoint, [user(words)], reply, results, tools=_TOOLS)
     trouble = unanswered(exchange, f"the result of {what} with the output as it came")
     if trouble is not None:
         return trouble
@@ -250,7 +260,7 @@ def _answered(endpoint: Endpoint, words: str, reply: Reply, what: str) -> Verdic
         return failed(again) if endpoint.scripted else inconclusive(again)
     if not answer.text.strip():
         return inconclusive(f"the answer to the result of {what} is {answer.shape}, without a text")
-    return None
+    return unseen(endpoint, answer.text, f"the result of {what}", reply.read, answer.read)
 
 
 def _result(endpoint: Endpoint, call: Mapping[str, Any]) -> dict[str, Any]:
@@ -331,7 +341,7 @@ def response_choice_heeded(endpoint: Endpoint) -> Verdict:
     trouble = unanswered(usual, "a prompt with tools", may_refuse=True)
     if trouble is not None:
         return trouble
-    found = [_required(endpoint), _named(endpoint), _allowed(endpoint, Reply(usual))]
+    found = [_required(endpoint), _named(endpoint, Reply(usual)), _allowed(endpoint, Reply(usual))]
     told = tuple(verdict.message for verdict, _ in found)
     for word in ("fail", "inconclusive"):
         for verdict, exchange in found:
@@ -352,14 +362,21 @@ def _required(endpoint: Endpoint) -> tuple[Verdict, Exchange]:
     exchange = endpoint.respond(endpoint.prompts.plain, tools=_TOOLS, tool_choice="required")
     choice = "tool_choice required"
     verdict = _chosen(exchange, choice) or _must_call(Reply(exchange), choice, endpoint.tokens, (_WEATHER, _WRITE))
+    if verdict.word == "pass" and exchange.ok:
+        usual = endpoint.respond(endpoint.prompts.plain, tools=_TOOLS)
+        if Reply(usual).calls:
+            return inconclusive(f"{choice} brings a call, and so does the same prompt without it"), exchange
     return verdict, exchange
 
 
-def _named(endpoint: Endpoint) -> tuple[Verdict, Exchange]:
+def _named(endpoint: Endpoint, usual: Reply) -> tuple[Verdict, Exchange]:
     named = {"type": "function", "name": _WRITE}
     exchange = endpoint.respond(endpoint.prompts.tool, tools=_TOOLS, tool_choice=named)
     choice = f"tool_choice of the function {_WRITE}"
-    return _chosen(exchange, choice) or _must_call(Reply(exchange), choice, endpoint.tokens, (_WRITE,)), exchange
+    verdict = _chosen(exchange, choice) or _must_call(Reply(exchange), choice, endpoint.tokens, (_WRITE,))
+    if verdict.word == "pass" and exchange.ok and any(call.get("name") == _WRITE for call in usual.calls):
+        return inconclusive(f"{choice} brings a call of it, and so does the same prompt without it"), exchange
+    return verdict, exchange
 
 
 def _must_call(reply: Reply, choice: str, tokens: int, allowed: Sequence[str]) -> Verdict:
@@ -368,6 +385,8 @@ def _must_call(reply: Reply, choice: str, tokens: int, allowed: Sequence[str]) -
         return failed(f"{choice} brings a call of {quoted(others[0].get('name'))}")
     if reply.calls:
         return passed(f"{choice} brings {counted(len(reply.calls), 'call')} of {quoted(reply.calls[0]['name'])}")
+    if reply.refusal:
+        return inconclusive(f"{choice}: the model refuses to answer: {quoted(reply.refusal)}")
     if reply.ran_out(tokens):
         return inconclusive(f"{choice} brings no call within {tokens} tokens", cure=MORE)
     return failed(f"{choice} brings {reply.shape}, and no call")
@@ -384,6 +403,6 @@ def _only_allowed(reply: Reply, choice: str, usual: Reply) -> Verdict:
     others = [call for call in reply.calls if call.get("name") != _WRITE]
     if others:
         return failed(f"{choice} brings a call of {quoted(others[0].get('name'))}")
-    if reply.calls or any(call.get("name") == _WEATHER for call in usual.calls):
+    if any(call.get("name") == _WEATHER for call in usual.calls) or (reply.calls and not usual.calls):
         return passed(f"{choice} brings {counted(len(reply.calls), 'call')}, and none of {_WEATHER}")
     return inconclusive(f"the model calls no {_WEATHER} where it is allowed to", cure=_COAX.format("tool"))

@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from templatelint.probe.endpoint import RESPONSES
-from templatelint.probe.telling import busy, http, quoted
+from templatelint.probe.telling import busy, error_message, http, quoted
 from templatelint.probe.verdict import failed, inconclusive
 from templatelint.probe.wire.exchange import parsed
 from templatelint.sources.endpoint.routes import rows, table, text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from templatelint.probe.endpoint import Endpoint
     from templatelint.probe.verdict import Verdict
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 LEAST = 16  # tokens: OpenAI's API takes no lower `max_output_tokens`
 MORE = "--max-tokens, with more of them"
 _MANY = 64  # items that go back
-_REASON = "max_output_tokens"
+_REASON, FILTERED = "max_output_tokens", "content_filter"
+_TOO_MANY = "rate_limit_exceeded"
+_GONE = ("not found", "not persisted")
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,18 @@ class Reply:
         """All that is said to the user."""
         parts = (part for message in self.messages for part in rows(message, "content"))
         return "".join(text(part.get("text")) for part in parts if part.get("type") == "output_text")
+
+    @cached_property
+    def refusal(self) -> str:
+        """What the model says in place of an answer; empty where it does not refuse to give one."""
+        parts = (part for message in self.messages for part in rows(message, "content"))
+        return "".join(text(part.get("refusal")) for part in parts if part.get("type") == "refusal")
+
+    @cached_property
+    def said(self) -> str:
+        """All that was written: the thoughts, and what is said to the user."""
+        parts = (part for item in self.thoughts for part in rows(item, "content"))
+        return "".join(text(part.get("text")) for part in parts) + self.text + self.refusal
 
     @property
     def read(self) -> int | None:
@@ -131,19 +145,22 @@ def unanswered(exchange: Exchange, request: str, *, may_refuse: bool = False) ->
         return failed(f"the connection ends before the answer to {request} does")
     if (trouble := busy(exchange)) is not None:
         return trouble
-    if exchange.refused and may_refuse:
+    if may_refuse and (exchange.refused or exchange.absent):
         return inconclusive(f"{request} is refused: {http(exchange)}")
     if not exchange.ok or not isinstance(exchange.object.get("output"), list):
         lack = "" if not exchange.ok else " without an output" if exchange.object else " without a JSON object"
         return failed(f"{request} is answered {http(exchange)}{lack}")
     if exchange.object.get("status") == "failed":
         error = table(exchange.object.get("error"))
-        return failed(f"{request} is answered with a failed response: {quoted(text(error.get('message')))}")
+        told = f"{request} is answered with a failed response: {quoted(text(error.get('message')))}"
+        return inconclusive(told) if error.get("code") == _TOO_MANY else failed(told)
     return None
 
 
 def limit_told(reply: Reply) -> Verdict | None:
     """What is wrong with how an incomplete response tells that its tokens were limited; None where nothing is."""
+    if reply.reason == FILTERED:
+        return inconclusive("a filter has cut the response")
     if reply.reason != _REASON:
         details = reply.response.get("incomplete_details")
         return failed(f"the response is incomplete, and incomplete_details is {quoted(details)}")
@@ -171,6 +188,30 @@ def returned(reply: Reply) -> list[Mapping[str, Any]]:
             continue
         found.append(item)
     return found
+
+
+def take_back(
+    endpoint: Endpoint, before: Sequence[Any], reply: Reply, after: Sequence[Any], **members: Any
+) -> Exchange:
+    """The answer to a history in which an output stands as it came.
+
+    Where nothing is kept between two requests (OpenAI's API without storage), thoughts that came without
+    `encrypted_content` cannot go back, and clients leave them out.
+    """
+    items = returned(reply)
+    exchange = ask(endpoint, [*before, *items, *after], **members)
+    bare = [text(item.get("id")) for item in items if item.get("type") == "reasoning" and not _sealed(item)]
+    said = error_message(exchange)
+    if not exchange.refused or not any(id_ and id_ in said for id_ in bare):
+        return exchange
+    if not any(words in said.casefold() for words in _GONE):
+        return exchange
+    kept = [item for item in items if item.get("type") != "reasoning" or _sealed(item)]
+    return ask(endpoint, [*before, *kept, *after], **members)
+
+
+def _sealed(item: Mapping[str, Any]) -> bool:
+    return bool(text(item.get("encrypted_content")))
 
 
 def output(call: Mapping[str, Any], result: Any) -> dict[str, Any]:
