@@ -17,6 +17,7 @@ from scripted_server import model_of, running
 from templatelint import dialects, scripted
 from templatelint.dialects.reply import ToolCall
 from templatelint.errors import TemplatelintError
+from templatelint.gguf_writing import USER_DEFINED
 from templatelint.scripted import Scripted, scripts
 from templatelint.scripted.pieces import Cutter
 from templatelint.sources import resolve
@@ -289,6 +290,23 @@ def test_the_file_is_small_and_whole(tmp_path: Path) -> None:
     shapes = {tensor.name: tuple(tensor.shape) for tensor in reader.tensors}
     assert shapes["token_embd.weight"] == shapes["output.weight"] == (192, len(tokens))
     assert reader.fields["tokenizer.chat_template"].contents() == resolve(str(_CORPUS / "thinking")).templates[0].source
+
+
+@pytest.mark.parametrize("name", ["deepseek-ai-DeepSeek-V3.1.jinja", "GLM-4.7-Flash.jinja", "MiniMax-M2.jinja"])
+def test_the_end_of_thoughts_that_prompts_open_is_one_token(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "scripted.gguf"
+    path.write_bytes(scripted.write(model_of(_source(name))))
+    reader = GGUFReader(path)
+    tokens = reader.fields["tokenizer.ggml.tokens"].contents()
+    types = reader.fields["tokenizer.ggml.token_type"].contents()
+    assert types[tokens.index("</think>")] == USER_DEFINED
+
+
+@needs_package
+def test_calls_that_are_held_to_one_behind_thoughts_that_the_prompt_opens(serve: Callable[[str], Served]) -> None:
+    members = {"tools": list(scripts.TOOLS), "parallel_tool_calls": False}
+    choice = serve("deepseek-ai-DeepSeek-V3.1.jinja").ask("@@parallel", **members)
+    assert _calls(choice) == scripts.CALLS["tool"]
 
 
 def test_two_runs_give_the_same_file() -> None:

@@ -184,12 +184,23 @@ def _file(model: Model, known: Wording, lines: Sequence[Script]) -> bytes:
     if known.result:
         selectors[known.result] = numbers[scripts.ANSWER_NAME]
     specials = [text for text in _specials(model, known, ends, texts.values(), facts.vocabulary.ends) if text != end]
-    cutter = Cutter([text.encode("utf-8", "surrogatepass") for text in (*specials, *selectors, *facts.vocabulary.ends)])
+    taken = (*specials, *selectors, *facts.vocabulary.ends)
+    mark = _mark(known, (*taken, end))
+    cutter = Cutter([text.encode("utf-8", "surrogatepass") for text in (*taken, mark)])
+    pieces = {" prefix": cutter.cut(" prefix", texts.pop(" prefix"), mark)}
+    said = mark.encode()
+    shared = [mark] if said in pieces[" prefix"] else []
+    sharing = {" thought_end", *(line.name for line in lines if line.bare)} if shared else set()
     # the shortest first: they find fewer pieces that are still free
-    pieces = {name: cutter.cut(name, texts[name]) for name in sorted(texts, key=lambda name: len(texts[name]))}
-    words = vocabulary(end, specials, selectors, [piece for own in pieces.values() for piece in own])
+    for name in sorted(texts, key=lambda name: len(texts[name])):
+        pieces[name] = cutter.cut(name, texts[name], mark if name in sharing else "")
+    own = [piece for parts in pieces.values() for piece in parts if piece != said]
+    words = vocabulary(end, specials, selectors, shared, own)
     ids = iter(range(len(words.tokens), len(words.texts)))
-    runs = {name: tuple(next(ids) for _ in own) for name, own in pieces.items()}
+    runs = {
+        name: tuple(words.number(mark) if piece == said else next(ids) for piece in parts)
+        for name, parts in pieces.items()
+    }
     plan = automaton.Plan(
         tokens=words.tokens,
         size=len(words.texts),
@@ -206,6 +217,11 @@ def _file(model: Model, known: Wording, lines: Sequence[Script]) -> bytes:
         thought_end=runs[" thought_end"],
     )
     return gguf(dict(_metadata(model, ends, words.texts, words.types)), automaton.tensors(plan))
+
+
+def _mark(known: Wording, taken: Sequence[str]) -> str:
+    """The end of thoughts that prompts open: one token, by which alone a server knows that they are over."""
+    return known.thought_end if known.thought_end in known.prefix and known.thought_end not in taken else ""
 
 
 def _end(model: Model, known: Sequence[str]) -> str:

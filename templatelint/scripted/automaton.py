@@ -9,6 +9,9 @@ One head of attention chooses the script. Tokens that select one have a key; the
 attention takes from the one with the highest score is written into the residual, where the first piece of that script
 looks for it. RoPE turns one pair of the key by its place, and so little that its second half grows with the place as
 a straight line does: the last selector of a prompt wins.
+
+One token, the end of thoughts in the prefix, may stand in scripts too: what follows it is what the script that was
+chosen has there.
 """
 
 from __future__ import annotations
@@ -73,11 +76,13 @@ class Token:
         byte: its value, of a byte.
         ends: it ends the reply.
         chooses: the number of the script that it selects.
+        shared: the prefix has it, as one token, and scripts that start without the prefix may.
     """
 
     byte: int | None = None
     ends: bool = False
     chooses: int | None = None
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +118,7 @@ class Plan:
         between: pieces that stand between plain text and an opener.
         bare_keys: in a call that the opener starts, braces with nothing in them are wanted first.
         opens_replies: a reply may be made to begin with the opener.
-        thought_end: pieces that end thoughts, where the reply may not end behind the call either; may be empty.
+        thought_end: what ends thoughts, where the reply may not end behind the call either; may be empty.
         closer: pieces that end a text inside such a call; may be empty.
     """
 
@@ -184,8 +189,14 @@ class _States:
         if not plan.prefix:
             self._start = self._base
         self._call = len(plan.lines)  # what calls select, until the end of thoughts selects the next
+        self._shared = next((number for number, token in enumerate(plan.tokens) if token.shared), -1)
+        self._codes[self._shared] = _code(plan.size)
+        if plan.prefix[-1:] == (self._shared,):
+            self._start = self._codes[self._shared]
         self._choices = self._firsts()
         self._chain()
+        if self._shared >= 0:
+            self._go_on()
 
     # --------------------------------------------------------------------------------------------- rows
 
@@ -198,7 +209,7 @@ class _States:
         )
         for token in plan.tokens:
             state = self._quiet if token.byte in _QUIET else self._base
-            yield _embedding(state, token.chooses)
+            yield _embedding(self._codes[self._shared] if token.shared else state, token.chooses)
         for number in range(len(plan.tokens), plan.size):
             yield _embedding(self._codes[number], *modes.get(number, ()))
 
@@ -213,16 +224,20 @@ class _States:
                 for choice, line in enumerate(plan.lines):
                     if not line.pieces:
                         row[_CHOICE + choice] = _CHOICE_STARTS
+            elif token.shared:
+                row = self._piece(number)
             else:
                 row = self._row(number, _SPECIAL if token.byte is None else wanted[token.byte])
                 if plan.bare_keys and token.byte == ord("}"):
                     row[_CHOICE + self._call] = _CLOSER_STARTS
             yield row
-        for number in range(len(plan.tokens), plan.size):
-            row = self._row(number, _PIECE)
-            for place, weight in self._choices.get(number, {}).items():
-                row[place] += weight
-            yield row
+        yield from map(self._piece, range(len(plan.tokens), plan.size))
+
+    def _piece(self, number: int) -> list[float]:
+        row = self._row(number, _PIECE)
+        for place, weight in self._choices.get(number, {}).items():
+            row[place] += weight
+        return row
 
     def _row(self, number: int, constant: float) -> list[float]:
         row = [0.0] * WIDTH
@@ -245,10 +260,11 @@ class _States:
             if line.endless or line.insistent:
                 last = _own_code(next(others))
                 self._start_again(line, last, end)
-            self._follow(line.pieces, last)
+            self._follow(line.pieces, last, number)
             for first in line.pieces[:1]:
-                weight = _DEFAULT_STARTS if number == plan.default else _UNCHOSEN
-                self._lead(first, weight, self._base if line.bare else self._start)
+                if first != self._shared:
+                    weight = _DEFAULT_STARTS if number == plan.default else _UNCHOSEN
+                    self._lead(first, weight, self._base if line.bare else self._start)
         self._follow(plan.prefix, self._start)
         for first in plan.prefix[:1]:
             self._lead(first, _PREFIX_STARTS, self._base)
@@ -258,8 +274,25 @@ class _States:
         if plan.opener:
             self._force_call(plan.opener[0], _own_code(next(others)))
         for first in plan.thought_end[:1]:
-            self._lead(first, _OPENER_STARTS, self._called if plan.opener else self._end)
-        self._follow(plan.thought_end, self._quiet)
+            held = self._choices.get(first, {}).get(_CHOICE + self._call, 0.0) if plan.opener else 0.0
+            self._lead(first, _OPENER_STARTS - held, self._called if plan.opener else self._end)
+        if plan.thought_end != (self._shared,):
+            self._follow(plan.thought_end, self._quiet)
+
+    def _go_on(self) -> None:
+        """What comes behind the token that scripts share: it leaves what was chosen, which tells them apart."""
+        plan, state = self._plan, self._codes[self._shared]
+        inside = {number: line for number, line in enumerate(plan.lines) if self._shared in line.pieces}
+        for number, line in inside.items():
+            for piece in _behind(line.pieces, self._shared)[:1]:
+                self._lead(piece, _UNCHOSEN, state)
+                self._choose(piece, number, _CHOICE_STARTS - _UNCHOSEN)
+        if plan.prefix[0] != self._shared and any(line.pieces[0] == self._shared for line in inside.values()):
+            self._lead(self._shared, _UNCHOSEN, self._base)
+        for piece in _behind(plan.prefix, self._shared)[:1]:
+            self._lead(piece, _PREFIX_STARTS, state)
+        if plan.opener:
+            self._lead(plan.opener[0], _OPENER_ALONE, state)
 
     def _start_again(self, line: Line, last: list[float], end: int) -> None:
         for first in line.pieces[:1]:
@@ -286,11 +319,13 @@ class _States:
         for first in plan.closer[:1]:
             self._lead(first, _UNCHOSEN, self._base)
 
-    def _follow(self, pieces: Sequence[int], last: list[float]) -> None:
+    def _follow(self, pieces: Sequence[int], last: list[float], choice: int = CHOICES) -> None:
         for before, piece in itertools.pairwise(pieces):
-            self._codes[before] = _code(before)
-            self._lead(piece, _NEXT, self._codes[before])
-        if pieces:
+            if before != self._shared:
+                self._codes[before] = _code(before)
+                held = 0.0 if piece != self._shared else self._choices.get(piece, {}).get(_CHOICE + choice, 0.0)
+                self._lead(piece, _NEXT - min(held, 0.0), self._codes[before])
+        if pieces and pieces[-1] != self._shared:
             self._codes[pieces[-1]] = last
 
     def _lead(self, number: int, weight: float, state: list[float]) -> None:
@@ -300,6 +335,10 @@ class _States:
     def _add(self, number: int, weight: float, state: list[float]) -> None:
         self._rows.setdefault(number, []).append((weight, state))
 
+    def _choose(self, number: int, choice: int, weight: float) -> None:
+        """A piece has that much more where that was chosen."""
+        self._choices.setdefault(number, {})[_CHOICE + choice] = weight
+
     def _firsts(self) -> dict[int, dict[int, float]]:
         """First pieces: id → place in the residual → weight, of what attention has chosen."""
         plan = self._plan
@@ -308,12 +347,21 @@ class _States:
         for number, line in enumerate(plan.lines):
             if line.pieces:
                 unchosen = _DEFAULT_STARTS if number == plan.default else _UNCHOSEN
-                found[line.pieces[0]] = {_CHOICE + number: _CHOICE_STARTS - unchosen}
+                found.setdefault(line.pieces[0], {})[_CHOICE + number] = _CHOICE_STARTS - unchosen
         if plan.prefix:
-            found[plan.prefix[0]] = {_CHOICE + number: _NEVER for number in (*skipped, self._call)}
+            never = {_CHOICE + number: _NEVER for number in (*skipped, self._call)}
+            found |= dict.fromkeys(_behind(plan.prefix, self._shared)[:1], never)
+            # they may begin with it too
+            begun = [_CHOICE + number for number in skipped if plan.lines[number].pieces[:1] == plan.prefix[:1]]
+            found[plan.prefix[0]] = {place: weight for place, weight in never.items() if place not in begun}
         if plan.closer:
             found[plan.closer[0]] = {_CHOICE + self._call: _CLOSER_STARTS - _UNCHOSEN}
         return found
+
+
+def _behind(pieces: tuple[int, ...], one: int) -> tuple[int, ...]:
+    """The pieces behind one of them; none where it is not there."""
+    return pieces[pieces.index(one) + 1 :] if one in pieces else ()
 
 
 def _embedding(state: list[float], chooses: int | None = None, key: float = 1.0) -> list[float]:

@@ -44,13 +44,16 @@ class Vocabulary:
         return self.texts.index(text)
 
 
-def vocabulary(end: str, specials: Iterable[str], selectors: Mapping[str, int], pieces: Iterable[bytes]) -> Vocabulary:
+def vocabulary(
+    end: str, specials: Iterable[str], selectors: Mapping[str, int], shared: Iterable[str], pieces: Iterable[bytes]
+) -> Vocabulary:
     """The vocabulary.
 
     Args:
         end: the text of the token that ends replies.
         specials: those of others that are not printed.
         selectors: text → number of the script that it selects.
+        shared: what is one token wherever it stands, in scripts too.
         pieces: what scripts consist of.
     """
     spelt = spelling()
@@ -62,6 +65,8 @@ def vocabulary(end: str, specials: Iterable[str], selectors: Mapping[str, int], 
     found[end] = (CONTROL, Token(ends=True))
     for text, number in selectors.items():
         found.setdefault(text, (USER_DEFINED, Token(chooses=number)))
+    for text in shared:
+        found.setdefault(text, (USER_DEFINED, Token(shared=True)))
     for text in specials:
         found.setdefault(text, (CONTROL, Token()))
     own = ["".join(spelt[byte] for byte in piece) for piece in pieces]
