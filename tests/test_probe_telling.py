@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from templatelint.probe.telling import busy, used_up
+from templatelint.probe.telling import busy, misread, used_up
 from templatelint.probe.wire.exchange import Asked, Exchange
 
 LIMIT = "Could not finish the message because max_tokens or model output limit was reached. Please try again."
@@ -48,3 +48,10 @@ def test_errors_that_are_not_about_the_request(exchange: Exchange, said: str) ->
 def test_errors_that_are(exchange: Exchange) -> None:
     assert busy(exchange) is None
     assert not used_up(exchange)
+
+
+def test_what_the_model_has_said_is_not_the_request() -> None:
+    words = "The model produced output that does not match the expected peg-native format"
+    assert misread(refused(500, message=words))
+    assert not misread(refused(400, message=words))
+    assert not misread(refused(500, message="jinja error"))

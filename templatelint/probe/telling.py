@@ -17,6 +17,7 @@ _ROOM = 60  # characters of a text that a message repeats
 _SAID = 160  # characters of an error's own words
 # no access, no credit, too slow, too many, overloaded: what was asked is not what this answer is about
 _BUSY = frozenset({401, 402, 403, 408, 429, 503, 529})
+_MISREAD = "model produced output that does not match the expected"
 _FOR_NOW = frozenset({408, 429, 503, 529})
 _REFUSED = 400
 # that thoughts have used the limit up is an error of OpenAI's, and none of what was asked
@@ -87,6 +88,11 @@ def used_up(exchange: Exchange) -> bool:
         return False
     said = error_message(exchange).casefold()
     return all(any(each in said for each in words) for words in _USED_UP)
+
+
+def misread(exchange: Exchange) -> bool:
+    """Whether a server fails at what the model has said, and not at what was asked (llama-server's parsers)."""
+    return exchange.crashed and _MISREAD in reason(exchange)
 
 
 def _filtered(exchange: Exchange) -> bool:
