@@ -14,6 +14,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from templatelint.cases import all_cases, get, snapshots, to_form
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from jinja2 import Template
 
     from templatelint.model import ClientForm, Request
@@ -93,7 +95,15 @@ def _rendered(family: str) -> list[str]:
     return [case_id for case_id in IDS if case_id not in REFUSES[family]]
 
 
-CELLS = [(family, case_id) for family in FAMILIES for case_id in _rendered(family)]
+def of_each_case(check: Callable[[str, str], None]) -> Callable[[str], None]:
+    """A test a family, of all that it renders: a test of its own for each takes longer to report than to run."""
+
+    @pytest.mark.parametrize("family", FAMILIES)
+    def test(family: str) -> None:
+        for case_id in _rendered(family):
+            check(family, case_id)
+
+    return test
 
 
 def test_the_families_are_all_here() -> None:
@@ -106,7 +116,7 @@ def test_a_whole_prompt(family: str) -> None:
     assert prompt == (DATA / f"{family}.txt").read_text("utf-8")
 
 
-@pytest.mark.parametrize(("family", "case_id"), CELLS)
+@of_each_case
 def test_everything_sent_is_shown_as_often_as_it_was_sent(family: str, case_id: str) -> None:
     case = get(case_id)
     prompt = _render(family, case.request)
@@ -121,7 +131,7 @@ def test_everything_sent_is_shown_as_often_as_it_was_sent(family: str, case_id: 
         assert prompt.count(mark) == (0 if name in left_out else sent.count(mark)), name
 
 
-@pytest.mark.parametrize(("family", "case_id"), CELLS)
+@of_each_case
 def test_texts_keep_their_order_and_their_letters(family: str, case_id: str) -> None:
     prompt = _render(family, get(case_id).request)
     at = 0
@@ -134,7 +144,7 @@ def test_texts_keep_their_order_and_their_letters(family: str, case_id: str) -> 
             at += prompt[at:].index(shown)
 
 
-@pytest.mark.parametrize(("family", "case_id"), CELLS)
+@of_each_case
 def test_client_form_and_trim_settings_make_no_difference(family: str, case_id: str) -> None:
     request = get(case_id).request
     prompt = _render(family, request)
@@ -152,7 +162,7 @@ def test_absent_and_empty_tools_are_the_same(family: str) -> None:
     assert bare == prompt
 
 
-@pytest.mark.parametrize(("family", "case_id"), CELLS)
+@of_each_case
 def test_the_cue_is_added_at_the_end_and_only_when_asked_for(family: str, case_id: str) -> None:
     cue = CUES[family]
     if family == "thinking" and case_id == "thinking-off":
@@ -160,7 +170,7 @@ def test_the_cue_is_added_at_the_end_and_only_when_asked_for(family: str, case_i
     assert _render(family, get(case_id).request) == _render(family, get(f"{case_id}+nogen").request) + cue
 
 
-@pytest.mark.parametrize(("family", "case_id"), CELLS)
+@of_each_case
 def test_the_prompt_of_a_request_begins_the_next_one(family: str, case_id: str) -> None:
     if (family, case_id) == ("thinking", "reasoning-after-loop"):
         more = {"preserve_thinking": True}
@@ -179,7 +189,7 @@ def _grows(family: str, case_id: str, **more: Any) -> bool:
     )
 
 
-@pytest.mark.parametrize(("family", "case_id"), CELLS)
+@of_each_case
 def test_every_turn_is_closed(family: str, case_id: str) -> None:
     prompt = _render(family, get(f"{case_id}+nogen").request)
     if case_id.startswith("markers-"):

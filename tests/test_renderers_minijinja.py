@@ -69,10 +69,13 @@ def text(source: str, **variables: Any) -> str:
 
 
 @pytest.mark.parametrize("release", SETUPS)
-@pytest.mark.parametrize("row", OLDER["rows"], ids=lambda row: row["source"][:60])
-def test_an_older_release(row: dict[str, Any], release: str) -> None:
-    agrees = outcome(row["source"], SETUPS[release], OLDER["variables"]) == row[release]
-    assert agrees is (release not in row.get("ours_differs", ()))
+def test_an_older_release(release: str) -> None:
+    differ = [
+        row["source"]
+        for row in OLDER["rows"]
+        if outcome(row["source"], SETUPS[release], OLDER["variables"]) != row[release]
+    ]
+    assert differ == [row["source"] for row in OLDER["rows"] if release in row.get("ours_differs", ())]
 
 
 @pytest.mark.parametrize(
