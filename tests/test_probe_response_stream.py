@@ -285,7 +285,7 @@ BROKEN: list[tuple[str, Twist, str]] = [
     ("TL955", stream(put("response.output.0.call_id", "call_9")), "then 'call_9'"),
     ("TL955", stream(put("response.output.1.name", "write_file")), "then 'write_file'"),
     ("TL956", stream(rearrange(completed)), "a text of 16 tokens, limited to 16, ends with response.completed"),
-    ("TL956", stream(rearrange(completed), when=on(WRITE)), "a call of 16 tokens"),
+    ("TL956", stream(rearrange(completed), when=on(WRITE)), "a call of 31 tokens, limited to 31, ends with"),
     ("TL956", stream(put("response.status", "completed")), "has the status 'completed'"),
     ("TL956", stream(drop("response.incomplete_details")), "has the reason null"),
     ("TL956", stream(drop_events(R + "incomplete")), "no event ends the response of a text limited to 16 tokens"),
@@ -420,7 +420,7 @@ def test_a_stream_that_is_refused_shows_nothing(rule: str, code: int) -> None:
 UNSEEN = [
     ("TL953", TEXT, "the model has called no function"),
     ("TL954", CALL, "1 call in place of two"),
-    ("TL956", "answer", "the model has ended its text by itself"),
+    ("TL956", "answer", "as the model may have ended it by itself"),
     ("TL959", TEXT, "the model does not think"),
 ]
 
@@ -441,8 +441,37 @@ def test_a_model_that_is_not_scripted_is_not_asked_for_two_calls() -> None:
 
 
 def test_usage_that_is_not_told_leaves_open_whether_an_answer_was_cut() -> None:
-    verdict = tell("TL956", stream(rearrange(completed), drop("response.usage")))
-    assert (verdict.word, "usage has no output_tokens" in verdict.message) == ("inconclusive", True), verdict
+    verdict = tell("TL956", drop_usage := stream(rearrange(completed), drop("response.usage")), chosen="answer")
+    assert (verdict.word, "of a number of tokens that is not told" in verdict.message) == ("inconclusive", True), (
+        verdict
+    )
+    assert tell("TL956", drop_usage).word == "fail", "the plain answer with more room goes on"
+
+
+def full(answer: Answer) -> None:
+    """Count as many tokens as there may be."""
+    each(lambda event: event.data["response"]["usage"].update(output_tokens=16), R + "completed")(answer)
+
+
+def silent_call(events: list[LiveEvent]) -> list[LiveEvent]:
+    """Tell nothing of items."""
+    return [event for event in completed(events) if "output_item" not in type_of(event) and "arguments" not in type_of(
+        event)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("chosen", "twist", "word"),
+    [
+        ("answer", stream(full, when=on(LONG)), "inconclusive"),  # whole, and ended by the sixteenth token
+        ("", stream(rearrange(completed), when=on(LONG)), "fail"),
+        ("", stream(rearrange(completed), when=on(WRITE)), "fail"),
+        ("", stream(rearrange(silent_call), when=on(WRITE)), "pass"),  # no call had begun
+        ("", stream(put("response.incomplete_details", {"reason": "content_filter"})), "inconclusive"),
+    ],
+)
+def test_what_a_strange_model_says_was_cut_where_it_goes_on(chosen: str, twist: Twist, word: str) -> None:
+    verdict = tell("TL956", twist, chosen=chosen, willing=True)
+    assert verdict.word == word, verdict
 
 
 def test_a_cut_text_is_enough_where_the_model_does_not_call() -> None:

@@ -21,6 +21,7 @@ from templatelint.probe.responses.items import (
     output,
     returned,
     take_back,
+    torn,
     unanswered,
     user,
 )
@@ -152,7 +153,7 @@ def _completed(endpoint: Endpoint, found: _Cut) -> Verdict:
     if reply.calls:
         call = reply.calls[-1]
         sure = endpoint.scripted is not None or arguments_of(call) is None or reply.written in (None, limit)
-        if _torn(call, found.call) and sure:
+        if torn(call, found.call) and sure:
             return failed(
                 f"a call cut after {limit} tokens comes with status {shown(call, 'status')}, in a completed response",
                 evidence=(f"its arguments are {quoted(call.get('arguments'), 120)}",),
@@ -169,16 +170,6 @@ def _completed(endpoint: Endpoint, found: _Cut) -> Verdict:
 def _same(call: Mapping[str, Any], whole: Mapping[str, Any]) -> bool:
     arguments = arguments_of(call)
     return arguments is not None and arguments == arguments_of(whole)
-
-
-def _torn(call: Mapping[str, Any], whole: Mapping[str, Any]) -> bool:
-    """Whether a call is only the start of another one: its arguments break off, or were closed where they did."""
-    arguments, full = arguments_of(call), arguments_of(whole)
-    if arguments is None:
-        return True
-    if full is None or arguments == full or call.get("name") != whole.get("name"):
-        return False
-    return all(name in full and text(full[name]).startswith(text(value)) for name, value in arguments.items())
 
 
 def cut_call_returnable(endpoint: Endpoint) -> Verdict:

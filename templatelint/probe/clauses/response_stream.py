@@ -6,12 +6,13 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from templatelint.probe.endpoint import for_responses
+from templatelint.probe.limits import goes_on, inside_call
 from templatelint.probe.prompts import TOOLS
 from templatelint.probe.responses import events
 from templatelint.probe.responses.agreement import contradictions
 from templatelint.probe.responses.events import index_of, kind_of, named, read, whole
 from templatelint.probe.responses.faults import REQUIRED
-from templatelint.probe.responses.items import LEAST
+from templatelint.probe.responses.items import FILTERED, LEAST, Reply, torn
 from templatelint.probe.responses.order import disorder, overlap
 from templatelint.probe.telling import counted, quoted
 from templatelint.probe.thoughts import thoughtless
@@ -20,7 +21,7 @@ from templatelint.probe.wire.exchange import DONE
 from templatelint.sources.endpoint.routes import table, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from templatelint.probe.endpoint import Endpoint
@@ -36,7 +37,7 @@ _PARTS = frozenset(
         events.PART_DONE,
         events.TEXT_DELTA,
         events.TEXT_DONE,
-        "response.refusal.delta",
+        events.REFUSAL_DELTA,
         "response.refusal.done",
         "response.reasoning_text.delta",
         "response.reasoning_text.done",
@@ -250,53 +251,87 @@ def _outline(told: Told) -> tuple[str, ...]:
 
 def cut_stream_incomplete(endpoint: Endpoint) -> Verdict:
     """TL956."""
-    story = _cut("text", endpoint.respond(endpoint.prompts.long, max_output_tokens=LEAST, stream=True))
+    exchange = endpoint.respond(endpoint.prompts.long, max_output_tokens=LEAST, stream=True)
+    story = _cut("text", LEAST, exchange, lambda told: _text_cut(endpoint, told))
     if story.word == "fail":
         return story
-    tools = for_responses(TOOLS)
-    call = _cut("call", endpoint.respond(endpoint.prompts.write, tools=tools, max_output_tokens=LEAST, stream=True))
+    call = _cut_call(endpoint)
     # one that was cut shows what the clause is about, though the model has not done the other
     return story if call.word in (story.word, "inconclusive") else call
 
 
-def _cut(what: str, exchange: Exchange) -> Verdict:
+def _cut_call(endpoint: Endpoint) -> Verdict:
+    tools = for_responses(TOOLS)
+    reply = Reply(endpoint.respond(endpoint.prompts.write, tools=tools))
+    if not reply.exchange.ok or not reply.calls or reply.ran_out(endpoint.tokens):
+        return inconclusive("the model makes no whole call that could be cut")
+    limit = inside_call(reply.written or 2 * LEAST)
+    exchange = endpoint.respond(endpoint.prompts.write, tools=tools, max_output_tokens=limit, stream=True)
+    return _cut("call", limit, exchange, lambda told: _call_cut(endpoint, told, reply.calls[0]))
+
+
+def _text_cut(endpoint: Endpoint, told: Told) -> bool:
+    """Whether a text that is told to be complete was cut all the same."""
+    written = _written(told)
+    if written is not None and written < LEAST:
+        return False
+    if endpoint.scripted is not None and written is not None:
+        return True
+    said = "".join(item.joined(*events.THOUGHTS_DELTA, events.TEXT_DELTA, events.REFUSAL_DELTA) for item in told.items)
+    return goes_on(said, Reply(endpoint.respond(endpoint.prompts.long)).said)
+
+
+def _call_cut(endpoint: Endpoint, told: Told, whole_call: Mapping[str, Any]) -> bool:
+    """The same of a call; where none has begun, nobody knows that the limit falls into one."""
+    if not told.calls:
+        return endpoint.scripted is not None
+    item = told.calls[-1]
+    arguments = text(item.added.get("arguments")) + item.joined(events.ARGUMENTS_DELTA)
+    name = item.done.get("name") or item.added.get("name")
+    return torn({"name": name, "arguments": arguments or item.done.get("arguments")}, whole_call)
+
+
+def _cut(what: str, limit: int, exchange: Exchange, is_cut: Callable[[Told], bool]) -> Verdict:
     verdict = events.faulty(exchange)
     if verdict is not None:
         return verdict
     told = read(exchange.frames)
     last = events.log(told.frames, [len(told.frames) - 1])
     if told.terminal is None:
-        return failed(f"no event ends the response of a {what} limited to {LEAST} tokens", evidence=last)
+        return failed(f"no event ends the response of a {what} limited to {limit} tokens", evidence=last)
     kind = kind_of(told.terminal)
     if kind == events.FAILED:
-        return inconclusive(f"a {what} limited to {LEAST} tokens ends with {kind}", evidence=last)
+        return inconclusive(f"a {what} limited to {limit} tokens ends with {kind}", evidence=last)
     if kind == events.INCOMPLETE:
-        fault = _badly_incomplete(told.final)
-        if fault:
-            return failed(f"the {kind} of a {what} that is cut has {fault}", evidence=last)
-        return passed(f"a {what} limited to {LEAST} tokens ends with {kind}")
-    return _completed(what, told.final, last)
+        return _incomplete(f"a {what} limited to {limit} tokens", told, last)
+    return _completed(what, limit, told, is_cut)
 
 
-def _badly_incomplete(final: Mapping[str, Any]) -> str:
-    reason = table(final.get("incomplete_details")).get("reason")
-    if final.get("status") != "incomplete":
-        return f"the status {quoted(final.get('status'))}"
-    return "" if reason == "max_output_tokens" else f"the reason {quoted(reason)}"
-
-
-def _completed(what: str, final: Mapping[str, Any], last: tuple[str, ...]) -> Verdict:
-    """The verdict on a response that is told to be complete, though its tokens were limited."""
-    written = whole(table(final.get("usage")).get("output_tokens"))
-    if final.get("status") == "incomplete":
+def _completed(what: str, limit: int, told: Told, is_cut: Callable[[Told], bool]) -> Verdict:
+    last, written = events.log(told.frames, [len(told.frames) - 1]), _written(told)
+    counted_as = f"{quoted(written)} tokens, " if written is not None else "a number of tokens that is not told, "
+    fact = f"a {what} of {counted_as}limited to {limit}, ends with {events.COMPLETED}"
+    if told.final.get("status") == "incomplete":
         return failed(f"a {what} that is cut ends with {events.COMPLETED} around an incomplete response", evidence=last)
-    if written is None:
-        return inconclusive(f"nothing tells whether a {what} was cut: usage has no output_tokens", evidence=last)
-    if written < LEAST:
-        return inconclusive(f"the model has ended its {what} by itself, after {written} tokens", evidence=last)
-    return failed(
-        f"a {what} of {quoted(written)} tokens, limited to {LEAST}, ends with {events.COMPLETED}", evidence=last
-    )
+    if (written is not None and written > limit) or is_cut(told):
+        return failed(fact, evidence=last)
+    return inconclusive(f"{fact}, as the model may have ended it by itself", evidence=last)
+
+
+def _incomplete(what: str, told: Told, last: tuple[str, ...]) -> Verdict:
+    reason = table(told.final.get("incomplete_details")).get("reason")
+    if told.final.get("status") != "incomplete":
+        fault = f"the status {quoted(told.final.get('status'))}"
+        return failed(f"the {events.INCOMPLETE} of {what} has {fault}", evidence=last)
+    if reason == FILTERED:
+        return inconclusive(f"a filter has cut {what}", evidence=last)
+    if reason != "max_output_tokens":
+        return failed(f"the {events.INCOMPLETE} of {what} has the reason {quoted(reason)}", evidence=last)
+    return passed(f"{what} ends with {events.INCOMPLETE}")
+
+
+def _written(told: Told) -> int | None:
+    return whole(table(told.final.get("usage")).get("output_tokens"))
 
 
 def events_carry_response(endpoint: Endpoint) -> Verdict:

@@ -24,6 +24,7 @@ COMPLETED, INCOMPLETE, FAILED = "response.completed", "response.incomplete", "re
 TERMINAL = (COMPLETED, INCOMPLETE, FAILED)
 ITEM_ADDED, ITEM_DONE = "response.output_item.added", "response.output_item.done"
 PART_ADDED, PART_DONE = "response.content_part.added", "response.content_part.done"
+REFUSAL_DELTA = "response.refusal.delta"
 TEXT_DELTA, TEXT_DONE = "response.output_text.delta", "response.output_text.done"
 ARGUMENTS_DELTA, ARGUMENTS_DONE = "response.function_call_arguments.delta", "response.function_call_arguments.done"
 # OpenAI's names, then those of Open Responses
@@ -39,7 +40,7 @@ _OF_ITEMS = {
     ARGUMENTS_DONE,
     *THOUGHTS_DELTA,
     *THOUGHTS_DONE,
-    "response.refusal.delta",
+    REFUSAL_DELTA,
     "response.refusal.done",
     "response.reasoning_summary_part.added",
     "response.reasoning_summary_part.done",

@@ -173,6 +173,16 @@ def arguments_of(call: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
+def torn(call: Mapping[str, Any], whole: Mapping[str, Any]) -> bool:
+    """Whether a call is only the start of another one: its arguments break off, or were closed where they did."""
+    arguments, full = arguments_of(call), arguments_of(whole)
+    if arguments is None:
+        return True
+    if full is None or arguments == full or call.get("name") != whole.get("name"):
+        return False
+    return all(name in full and text(full[name]).startswith(text(value)) for name, value in arguments.items())
+
+
 def user(words: str) -> dict[str, Any]:
     """A message of the user's as an item."""
     return {"role": "user", "content": words}
