@@ -91,8 +91,14 @@ def used_up(exchange: Exchange) -> bool:
 
 
 def misread(exchange: Exchange) -> bool:
-    """Whether a server fails at what the model has said, and not at what was asked (llama-server's parsers)."""
-    return exchange.crashed and _MISREAD in reason(exchange)
+    """Whether a server fails at what the model has said, and not at what was asked (llama-server's parsers).
+
+    A stream tells of it in an event of its own.
+    """
+    if exchange.crashed:
+        return _MISREAD in reason(exchange)
+    failures = (event.object.get("error") for event in exchange.frames)
+    return any(_MISREAD in (text(table(error).get("message")) or text(error)) for error in failures)
 
 
 def _filtered(exchange: Exchange) -> bool:
