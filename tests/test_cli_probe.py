@@ -342,6 +342,18 @@ def test_a_key_that_a_server_sends_back_is_never_printed(cli: InProcess, tmp_pat
         assert ECHOES[echo].replace("\\", "\\\\") not in text
 
 
+@pytest.mark.parametrize("form", ["text", "json", "html"])
+def test_a_key_that_a_request_repeats_is_never_printed(cli: InProcess, tmp_path: Path, form: str) -> None:
+    def told(answer: Answer) -> None:
+        answer.json["prompt"] += f" {SECRET}"
+
+    with LiveServer(twists=[edit("/apply-template", told)], api_key=SECRET) as live:
+        style = ["--suite", "identity", "--output-format", form]
+        ran = cli("probe", live.url, "-v", "--api-key-file", in_file(tmp_path), *style)
+    assert "[hidden]" in ran.out
+    assert SECRET not in ran.out + ran.err
+
+
 @pytest.mark.parametrize("code", [400, 401, 500])
 def test_a_key_in_the_words_of_a_refusal_is_never_printed(cli: InProcess, tmp_path: Path, code: int) -> None:
     body = f'{{"error": {{"message": "bad key {SECRET}"}}}}'.encode()
