@@ -76,6 +76,18 @@ def test_an_address_without_a_scheme() -> None:
         assert met(server.url.removeprefix("http://"))[0] == server.url
 
 
+@pytest.mark.parametrize(
+    "typed", ["", "http://", "http://127.0.0.1:99999", "hf:foo/bar", "ftp://127.0.0.1", "file:///etc/passwd"]
+)
+def test_what_is_no_address(typed: str) -> None:
+    error = refused(typed)
+    assert (error.message, error.help) == (f"{typed!r} is no address of a server", "give http://HOST:PORT")
+
+
+def test_a_login_in_what_is_no_address_is_not_repeated() -> None:
+    assert "secret" not in refused("ftp://user:secret@127.0.0.1").message
+
+
 def test_a_path_before_v1_is_kept() -> None:
     """As gateways have it: everything stands below a path of their own."""
     model = b'{"object": "list", "data": [{"id": "m"}]}'
@@ -161,7 +173,7 @@ def test_the_key_goes_where_the_questions_go() -> None:
         (not_openai(), " is no OpenAI-compatible server: GET /v1/models answers HTTP 200 without JSON"),
         (answering("404 Not Found", b"nothing here"), "GET /v1/models answers HTTP 404 without JSON"),
         (answering("200 OK", b"[]", "Content-Type: application/json"), "GET /v1/models answers HTTP 200 without JSON"),
-        (answering("500 Oops", b'{"error": "\x1b[31mno"}'), "GET /v1/models answers HTTP 500"),
+        (answering("500 Oops", b'{"error": "\x1b[31mno"}'), "fails at the first request: /v1/models answers HTTP 500"),
         (
             answering("503 Later", b'{"error": {"message": "Loading"}}'),
             "is not ready: /v1/models answers HTTP 503: L",
@@ -276,6 +288,10 @@ def test_a_limit_that_is_used_up_is_an_answer() -> None:
     ("answer", "told"),
     [
         (no("slow down", 429, headers={"Retry-After": "60"}), "takes no more requests for now: /v1/chat/completions"),
+        (lambda _: Answer(b"<html>", status=429, headers={"Retry-After": "9"}), "takes no more requests for now"),
+        (lambda _: Answer(b"<html>", status=502), "reaches no model: /v1/chat/completions answers HTTP 502"),
+        (lambda _: Answer(b"<html>", status=504), "reaches no model: /v1/chat/completions answers HTTP 504"),
+        (no("model failed to load", 500), "fails at the first request: /v1/chat/completions answers HTTP 500: model f"),
         (no("no credit", 402), "asks for credit: /v1/chat/completions answers HTTP 402: no credit"),
         (no("busy", 529, headers={"Retry-After": "9"}), "is overloaded"),
         (lambda _: Answer(b"x", headers={"Content-Encoding": "br"}), "the answer is br-encoded, which was not asked"),
@@ -392,3 +408,26 @@ def test_a_model_that_takes_no_chat_is_left_out(status: int, words: str, *, left
         assert f"HTTP {status}" in refused(server.url, model="b", seconds=5.0).message
     assert [bool(one.left_out) for one in found] == [False, left_out]
     assert [bool(one.broken_off) for one in found] == [False, not left_out]
+
+
+def test_what_a_parser_fails_at_is_judged() -> None:
+    failing = no("The model produced output that does not match the expected peg-native format", 500)
+    with LiveServer(kind="bare", twists=[instead(CHAT, failing)]) as server:
+        assert met(server.url)[1] == "scripted"
+    with LiveServer(kind="bare", twists=[instead(CHAT, no("oops", 500), when=has("stream"))]) as server:
+        assert met(server.url)[1] == "scripted"
+
+
+@pytest.mark.parametrize(
+    ("server", "cure"),
+    [
+        (hanging(), "--timeout SECONDS gives a request longer"),
+        (hanging("stream"), "--timeout SECONDS gives a request longer"),
+        (refusing(), "is the server running, on that port?"),
+        (endless(), None),
+        (redirecting("http://127.0.0.2:9/v1/models"), "give that address, if you trust it, instead"),
+    ],
+)
+def test_what_to_do_where_no_answer_comes(server: AbstractContextManager[Any], cure: str | None) -> None:
+    with server as there:
+        assert refused(there.url, seconds=5.0 if cure is None else 0.3).help == cure

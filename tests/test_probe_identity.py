@@ -500,3 +500,22 @@ def test_the_same_text_parts_nowhere() -> None:
 def test_lines_between_what_is_shared() -> None:
     assert lines_that_differ("a\nb\nc", "a\nx\x07\ny\nc") == (2, ("from line 2 on:", "- b", "+ x\\x07", "+ y"))
     assert lines_that_differ("a\n" * 9, "") == (9, ("from line 1 on:", "- a", "- a", "- a", "- a", "- … 5 more"))
+
+
+# ------------------------------------------------------------------------------------------- turned away
+
+
+@pytest.mark.parametrize("code", [401, 429, 503])
+@pytest.mark.parametrize(
+    ("check", "path", "member"),
+    [("TL903", APPLY, "messages"), ("TL904", APPLY, "messages"), ("TL906", APPLY, "chat_template")],
+)
+def test_a_server_that_turns_a_request_away_leaves_it_open(check: str, path: str, member: str, code: int) -> None:
+    answer = Answer({"error": {"message": "no"}}, status=code, headers={"Retry-After": "60"})
+    away = instead(path, lambda _: answer, when=has(member))
+    found = verdict(check, away, model=linted(THINKING) if check == "TL903" else None)
+    assert found.word == "inconclusive"
+
+
+def test_tools_that_are_not_told_for_now_leave_it_open() -> None:
+    assert verdict("TL905", edit(TOOLS, status(503))).word == "inconclusive"

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from templatelint.errors import TemplatelintError
+from templatelint.errors import TemplatelintError, clip
 from templatelint.probe import running
 from templatelint.probe.endpoint import Endpoint, Served
 from templatelint.probe.prompts import Prompts, with_own
@@ -18,6 +18,7 @@ from templatelint.probe.wire.client import Client
 from templatelint.sources.endpoint import parsed
 from templatelint.sources.web import Patience, Web
 from templatelint.sources.web_address import address, shown
+from templatelint.sources.web_refusals import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -117,8 +118,13 @@ def unmet(url: str, options: Options, reach: Reach) -> Iterator[Endpoint]:
     Raises:
         TemplatelintError: it is no address, or one that may not be asked.
     """
-    base_url, named = parsed(url.removeprefix("server:"))
-    base = address(base_url)
+    typed = url.removeprefix("server:")
+    base_url, named = parsed(typed)
+    try:
+        base = address(base_url)
+    except Refused as trouble:
+        told = shown(base_url) if "@" in typed else ascii(clip(typed))
+        raise TemplatelintError(f"{told} is no address of a server", help="give http://HOST:PORT") from trouble
     name = shown(base_url)
     if reach.offline and not base.loopback:
         raise TemplatelintError(

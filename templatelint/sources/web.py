@@ -288,9 +288,10 @@ class Watch:
 
         self.expired = False
         self.seconds = seconds
-        self._timer = Timer(seconds, self._end)
-        self._timer.daemon = True
-        self._timer.start()
+        timer = Timer(seconds, self._end)
+        timer.daemon = True
+        self._timer = timer
+        timer.start()
 
     def renew(self, seconds: float) -> None:
         """Count from now on, and so many seconds; of what has ended, nothing is kept."""
@@ -308,7 +309,8 @@ class Watch:
     def close(self) -> None:
         """Watch no longer; its thread has ended, since what follows may fork."""
         self._timer.cancel()
-        self._timer.join()
+        if self._timer.is_alive():  # it is not where an interruption kept it from starting
+            self._timer.join()
 
     def _end(self) -> None:
         import socket

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from templatelint.probe.server import serving
 from templatelint.probe.server.rendering import LLAMA_CPP, TOKENIZING, made
 from templatelint.probe.server.serving import MODELS
-from templatelint.probe.telling import busy, counted, http, quoted
+from templatelint.probe.telling import busy, counted, for_now, http, quoted
 from templatelint.probe.verdict import NoAnswer, failed, inconclusive, passed, skipped, warned
 from templatelint.sources.endpoint.routes import rows, table, text
 
@@ -123,6 +123,8 @@ def server_tools_off(endpoint: Endpoint) -> Verdict:
     """TL905."""
     served = serving.told(endpoint)
     tools = endpoint.get("/tools")
+    if for_now(tools):
+        return inconclusive(f"GET /tools is turned away: {http(tools)}")
     noted = tuple(_noted(served))
     if tools.ok and isinstance(tools.value, list):
         names = [each for each in map(_tool, tools.value) if each]
@@ -187,7 +189,10 @@ def request_template_heeded(endpoint: Endpoint) -> Verdict:
     usual = made(endpoint, plain, kind)
     if not usual.known:
         return inconclusive(f"the server tells no prompt of a user message: {usual.error}")
-    return _heeded(usual, made(endpoint, {**plain, "chat_template": _OWN}, kind))
+    own = made(endpoint, {**plain, "chat_template": _OWN}, kind)
+    if own.turned_away:
+        return inconclusive(f"a request with a chat_template of its own is turned away: {own.error}")
+    return _heeded(usual, own)
 
 
 def _heeded(usual: Made, own: Made) -> Verdict:

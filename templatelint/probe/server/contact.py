@@ -11,7 +11,7 @@ from templatelint.probe.endpoint import CHAT, Endpoint, Scripted
 from templatelint.probe.prompts import scripted as scripted_prompts
 from templatelint.probe.server import serving
 from templatelint.probe.server.serving import MODELS
-from templatelint.probe.telling import busy, http, reason
+from templatelint.probe.telling import busy, http, misread, reason
 from templatelint.probe.verdict import NoAnswer, NotOffered
 from templatelint.probe.wire.exchange import Asked
 from templatelint.sources.endpoint.routes import rows, table, text
@@ -21,14 +21,17 @@ if TYPE_CHECKING:
     from templatelint.probe.wire.exchange import Exchange
     from templatelint.sources.reach import Reach
 
-_NO_LOGIN, _NOT_READY = (401, 403), 503
+_NO_LOGIN = (401, 403)
+_LATER = "try again later"
 _TURNED_AWAY = {
-    402: "asks for credit",
-    408: "answers too late",
-    429: "takes no more requests for now",
-    529: "is overloaded",
+    402: ("asks for credit", "the account that the key belongs to has none left"),
+    408: ("waits no longer for a request", _LATER),
+    429: ("takes no more requests for now", _LATER),
+    502: ("reaches no model", "a gateway is there, and not what it passes requests on to"),
+    503: ("is not ready", "try again when its model is loaded"),
+    504: ("reaches no model", "a gateway is there, and not what it passes requests on to"),
+    529: ("is overloaded", _LATER),
 }
-_LATER = {402: "the account that the key belongs to has none left"}
 _MANY = 8  # models that a message lists
 _INTRODUCED = re.compile(r"templatelint-scripted (\d{1,4}) ([\w.+-]{1,60})")
 # what servers say of a model for embeddings, for ranking, for speech; that a template refuses is told otherwise
@@ -104,43 +107,54 @@ def _only(endpoint: Endpoint, ids: tuple[str, ...]) -> str:
 
 def _answers(endpoint: Endpoint) -> None:
     """A plain and a streamed reply, before a verdict is given on anything."""
-    for members in ({}, {"stream": True}):
-        exchange = _first(endpoint, Asked("POST", CHAT, endpoint.chat_body(endpoint.prompts.plain, **members)))
-        if exchange.events is None and not exchange.object:
-            raise _not_compatible(endpoint, f"POST {CHAT} answers HTTP {exchange.status} without JSON")
-        if (exchange.refused or exchange.absent) and _NO_CHAT.search(reason(exchange).casefold()):
-            raise NoChat(endpoint, exchange)
-        if exchange.refused and busy(exchange) is None:
-            raise TemplatelintError(
-                f"{endpoint.url}: POST {CHAT} is refused: {http(exchange)}",
-                help=None if reason(exchange) else _ADDRESS,
-            )
-        if not members and exchange.ok and not isinstance(exchange.object.get("choices"), list):
-            raise _not_compatible(endpoint, f"POST {CHAT} answers HTTP {exchange.status} without choices")
+    body = endpoint.chat_body(endpoint.prompts.plain)
+    exchange = _first(endpoint, Asked("POST", CHAT, body))
+    _accepted(endpoint, exchange)
+    if exchange.ok and not isinstance(exchange.object.get("choices"), list):
+        raise _not_compatible(endpoint, f"POST {CHAT} answers HTTP {exchange.status} without choices")
+    body = endpoint.chat_body(endpoint.prompts.plain, stream=True)
+    _accepted(endpoint, _first(endpoint, Asked("POST", CHAT, body), failing=True))
 
 
-def _first(endpoint: Endpoint, asked: Asked) -> Exchange:
-    """An exchange on which everything else depends."""
+def _accepted(endpoint: Endpoint, exchange: Exchange) -> None:
+    """That a chat was answered in a form that can be judged, or the server fails."""
+    if (exchange.refused or exchange.absent) and _NO_CHAT.search(reason(exchange).casefold()):
+        raise NoChat(endpoint, exchange)
+    if exchange.events is None and not exchange.object and not exchange.crashed:
+        raise _not_compatible(endpoint, f"POST {CHAT} answers HTTP {exchange.status} without JSON")
+    if exchange.refused and busy(exchange) is None:
+        raise TemplatelintError(
+            f"{endpoint.url}: POST {CHAT} is refused: {http(exchange)}",
+            help=None if reason(exchange) else _ADDRESS,
+        )
+
+
+def _first(endpoint: Endpoint, asked: Asked, *, failing: bool = False) -> Exchange:
+    """An exchange on which everything else depends.
+
+    Args:
+        endpoint: whom to ask.
+        asked: the request.
+        failing: that the server fails at it is for checks to judge.
+    """
     try:
         exchange = endpoint.ask(asked)
     except NoAnswer as silence:
         exchange = silence.exchange
     if exchange.error or not exchange.status:
-        raise TemplatelintError(_trouble(endpoint, exchange), help="is the server running, at that address?")
+        raise TemplatelintError(_trouble(endpoint, exchange), help=exchange.cure or None)
     if exchange.status in _NO_LOGIN:
         raise TemplatelintError(
             f"{endpoint.url} asks for a key: {asked.path} answers {http(exchange)}",
             help="put it into TEMPLATELINT_API_KEY, or into a file named with --api-key-file",
         )
-    if exchange.status == _NOT_READY:
-        raise TemplatelintError(
-            f"{endpoint.url} is not ready: {asked.path} answers {http(exchange)}",
-            help="try again when its model is loaded",
-        )
     if exchange.status in _TURNED_AWAY:
+        what, cure = _TURNED_AWAY[exchange.status]
+        raise TemplatelintError(f"{endpoint.url} {what}: {asked.path} answers {http(exchange)}", help=cure)
+    if exchange.crashed and not (failing or exchange.absent or misread(exchange)):
         raise TemplatelintError(
-            f"{endpoint.url} {_TURNED_AWAY[exchange.status]}: {asked.path} answers {http(exchange)}",
-            help=_LATER.get(exchange.status, "try again later"),
+            f"{endpoint.url} fails at the first request: {asked.path} answers {http(exchange)}",
+            help="the log of the server says why",
         )
     return exchange
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from templatelint.probe.telling import http, reason
+from templatelint.probe.telling import busy, http, reason
 from templatelint.probe.verdict import NotOffered
 from templatelint.sources.endpoint.routes import table, text
 
@@ -41,6 +41,7 @@ class Made:
         count: how many tokens it has, where nothing more is known of it.
         error: why there is no prompt, in a clause; empty where there is one.
         status: of HTTP, beside an error.
+        turned_away: the server had other reasons for it than the conversation.
     """
 
     text: str | None = None
@@ -48,6 +49,7 @@ class Made:
     count: int | None = None
     error: str = ""
     status: int = 0
+    turned_away: bool = False
 
     @property
     def known(self) -> bool:
@@ -126,4 +128,4 @@ def _ids(exchange: Exchange) -> Ids | None:
 
 def _refused(exchange: Exchange, lacking: str) -> Made:
     told = http(exchange) if reason(exchange) else f"{http(exchange)} {lacking}"
-    return Made(error=told, status=exchange.status)
+    return Made(error=told, status=exchange.status, turned_away=busy(exchange) is not None)

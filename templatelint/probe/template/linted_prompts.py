@@ -178,6 +178,8 @@ class _Ours:
         return None if minute != here else found
 
     def _compared(self, here: Observation, there: Made) -> list[Differing] | None:
+        if there.turned_away:
+            return None
         if here.prompt is None:
             reason = "" if here.error is None else clip(here.error.message, _SAID)
             told = f"the server makes a prompt, and the linted template none: {reason}"

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _LARGEST = 8 << 20  # bytes of an answer
 _MANY = 50_000  # events of a stream
 _CONNECT = 5.0  # seconds
+_PATIENCE = "--timeout SECONDS gives a request longer"
 
 
 class Client:
@@ -61,10 +62,14 @@ class Client:
             ) as answer:
                 received.read(answer)
         except Cut as trouble:
-            return received.exchange(cut=True, error="" if received.status else trouble.message)
+            if received.status:
+                return received.exchange(cut=True)
+            return received.exchange(cut=True, error=trouble.message, cure=trouble.help or "")
         except Refused as trouble:
             late = time.monotonic() - start >= wait
-            return self._late(received, asked) if late else received.exchange(error=trouble.message)
+            if late:
+                return self._late(received, asked)
+            return received.exchange(error=trouble.message, cure=trouble.help or "")
         # the end of a body that ends with its connection cannot be told from ours, when time is up
         if not received.left and not received.error and time.monotonic() - start >= wait:
             return self._late(received, asked)
@@ -73,7 +78,7 @@ class Client:
     def _late(self, received: _Received, asked: Asked) -> Exchange:
         if asked.leave_at is not None:
             return received.exchange(left=True)
-        return received.exchange(error=f"nothing more within {self.seconds:g} s")
+        return received.exchange(error=f"nothing more within {self.seconds:g} s", cure=_PATIENCE)
 
 
 class _Received:
@@ -112,11 +117,14 @@ class _Received:
                 if self._asked.leave_after is not None and len(self._events) >= self._asked.leave_after:
                     self.left = True
                     return
-            if len(self._body) > _LARGEST or (self._events is not None and len(self._events) > _MANY):
-                self.error = f"more than {_LARGEST:,} bytes or {_MANY:,} events"
+            if len(self._body) > _LARGEST:
+                self.error = f"more than {_LARGEST:,} bytes"
+                return
+            if self._events is not None and len(self._events) > _MANY:
+                self.error = f"more than {_MANY:,} events"
                 return
 
-    def exchange(self, *, cut: bool = False, left: bool = False, error: str = "") -> Exchange:
+    def exchange(self, *, cut: bool = False, left: bool = False, error: str = "", cure: str = "") -> Exchange:
         return Exchange(
             self._asked,
             self.status,
@@ -127,6 +135,7 @@ class _Received:
             cut,
             left,
             error,
+            cure,
         )
 
 

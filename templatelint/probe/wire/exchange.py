@@ -81,6 +81,7 @@ class Exchange:
         cut: the connection ended before the answer did.
         left: we hung up, as we meant to.
         error: why there is no answer, or no end of one; empty otherwise.
+        cure: what to do about that; empty where nothing is known.
     """
 
     asked: Asked
@@ -92,6 +93,7 @@ class Exchange:
     cut: bool = False
     left: bool = False
     error: str = ""
+    cure: str = ""
 
     @cached_property
     def text(self) -> str:
