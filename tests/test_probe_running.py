@@ -7,9 +7,10 @@ import pytest
 from templatelint.probe import running
 from templatelint.probe.catalogue import CHECKS, Check
 from templatelint.probe.endpoint import Endpoint
+from templatelint.probe.keeping import ROOM
 from templatelint.probe.running import BrokenOff
 from templatelint.probe.verdict import Result, Verdict, inconclusive, passed
-from templatelint.probe.wire.exchange import Asked, Exchange
+from templatelint.probe.wire.exchange import Asked, Event, Exchange
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,10 +48,10 @@ def asking(*paths: str, mode: str = "any") -> list[Check]:
     return [Asking(*made._replace(module=each, mode=mode)) for each in paths]  # type: ignore[arg-type]
 
 
-def ran(checks: list[Check], send: Callable[[Asked], Exchange]) -> tuple[list[Result], str]:
+def ran(checks: list[Check], send: Callable[[Asked], Exchange], room: int = ROOM) -> tuple[list[Result], str]:
     results: list[Result] = []
     try:
-        for result in running.run(checks, Endpoint(URL, "m", send)):
+        for result in running.run(checks, Endpoint(URL, "m", send), room=room):
             results.append(result)  # noqa: PERF402 (what there is when it breaks off)
     except BrokenOff as end:
         return results, end.why
@@ -115,3 +116,49 @@ def test_progress_is_told() -> None:
     results = running.run(asking("/a", "/b"), Endpoint(URL, "m", answered), lambda *at: told.append(at))
     assert len([*results]) == 2
     assert told == [(0, 2), (1, 2), (2, 2)]
+
+
+# ------------------------------------------------------------------------------------------------- what is kept
+
+
+def large(asked: Asked) -> Exchange:
+    """As much as its path says, in an event of a stream where that is asked for."""
+    size = int(asked.path.strip("/s"))
+    body = b"a" * size + b"z"
+    return Exchange(asked, 200, {}, body, (Event("", body.decode()),) * 20 if "s" in asked.path else None)
+
+
+def test_exchanges_are_kept_whole_while_there_is_room() -> None:
+    sent: list[str] = []
+
+    def answer(asked: Asked) -> Exchange:
+        sent.append(asked.path)
+        return large(asked)
+
+    endpoint = Endpoint(URL, "m", answer)
+    first, second = running.run(asking("/100000 /200000 /100000", "/100000 /200000s /9"), endpoint, room=250_000)
+    whole, part, again = first.exchanges
+    assert again is whole is second.exchanges[0]
+    assert (whole.left_out, len(whole.body)) == (0, 100_001)
+    assert part.left_out + len(part.body) == 200_001
+    assert (part.body[:1], part.body[-1:]) == (b"a", b"z")
+    some = second.exchanges[1]
+    assert len(some.events or ()) == 16
+    assert all(len(event.data) == 256 for event in some.events or ())
+    assert second.exchanges[2].left_out == 0  # what is small is kept whatever there is
+    # what is not kept is not known either
+    endpoint.get("/100000")
+    endpoint.get("/200000")
+    assert sent == ["/100000", "/200000", "/200000s", "/9", "/200000"]
+
+
+def test_what_was_never_answered_in_full_is_not_asked_again() -> None:
+    sent: list[str] = []
+
+    def answer(asked: Asked) -> Exchange:
+        sent.append(asked.path)
+        return Exchange(asked, 200, {}, b"a" * 100_000, error="more than 99,999 bytes")
+
+    found, why = ran(asking("/a", "/a", "/a"), answer, room=1000)
+    assert (sent, why) == (["/a"], "more than 99,999 bytes")
+    assert [result.exchanges[0].left_out for result in found] == [91_808] * 2

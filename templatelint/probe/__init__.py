@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from templatelint.errors import TemplatelintError, clip
 from templatelint.probe import running
 from templatelint.probe.endpoint import Endpoint, Served
+from templatelint.probe.keeping import ROOM
 from templatelint.probe.prompts import Prompts, with_own
 from templatelint.probe.running import BrokenOff
 from templatelint.probe.server.contact import contacted
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from templatelint.probe.verdict import Result, Word
     from templatelint.sources.reach import Reach
 
+_LONGEST = 300  # characters of a name that a server gives
+
 
 @dataclass(frozen=True)
 class Options:
@@ -40,6 +43,7 @@ class Options:
         prompts: the user's own, as the JSON of their file, and its path.
         tokens: that an answer may have, where a check does not need less.
         seconds: that a request may take.
+        room: bytes that are kept of what is sent and comes.
     """
 
     model: str = ""
@@ -48,6 +52,7 @@ class Options:
     prompts: tuple[Mapping[str, str], str] | None = None
     tokens: int = 512
     seconds: float = 60.0
+    room: int = ROOM
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,7 @@ class Probed:
         scripted: the dialect of the scripted model; empty where another one is served.
         broken_off: why the server was asked no further, in a clause; empty where it was.
         left_out: that the model is no chat model, in the server's words; empty where it is one.
+        keyed: whether the server was sent a key.
     """
 
     url: str
@@ -69,6 +75,7 @@ class Probed:
     scripted: str = ""
     broken_off: str = ""
     left_out: str = ""
+    keyed: bool = False
 
     @property
     def summary(self) -> Mapping[Word, int]:
@@ -93,12 +100,19 @@ def probe(
         results: list[Result] = []
         why = ""
         try:
-            for result in running.run(checks, endpoint, progress):
+            for result in running.run(checks, endpoint, progress, room=options.room):
                 results.append(result)  # noqa: PERF402 (what there is when it breaks off is kept)
         except BrokenOff as end:
             why = end.why
         dialect = endpoint.scripted.dialect if endpoint.scripted else ""
-        return Probed(endpoint.url, endpoint.model, endpoint.served, tuple(results), dialect, why)
+        name, served = _bounded(endpoint)
+        return Probed(endpoint.url, name, served, tuple(results), dialect, why, keyed=bool(options.key))
+
+
+def _bounded(endpoint: Endpoint) -> tuple[str, Served]:
+    """The model's id and what the server tells of itself, as reports repeat them."""
+    version = clip(endpoint.served.version, _LONGEST)
+    return clip(endpoint.model, _LONGEST), replace(endpoint.served, version=version)
 
 
 @contextmanager

@@ -147,6 +147,14 @@ class Endpoint:
         """Answer with this exchange when the same is asked again."""
         self._known[exchange.asked.key] = exchange
 
+    def forget(self, exchange: Exchange, part: Exchange) -> None:
+        """Do not keep an exchange; what was not answered stays so, with what is left of it."""
+        key = exchange.asked.key
+        if self._known.get(key) is exchange:
+            del self._known[key]
+            if exchange.error:
+                self._known[key] = part
+
     def get(self, path: str) -> Exchange:
         """The answer to a GET."""
         return self.ask(Asked("GET", path))

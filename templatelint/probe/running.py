@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from templatelint import cards
+from templatelint.probe.keeping import ROOM, Keeping
 from templatelint.probe.verdict import NoAnswer, NotOffered, Result, Verdict, inconclusive, skipped
 from templatelint.severity import of_impact
 
@@ -32,7 +33,11 @@ class BrokenOff(Exception):
 
 
 def run(
-    checks: Sequence[Check], endpoint: Endpoint, progress: Callable[[int, int], None] | None = None
+    checks: Sequence[Check],
+    endpoint: Endpoint,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    room: int = ROOM,
 ) -> Iterator[Result]:
     """The results in the order of the checks.
 
@@ -40,18 +45,21 @@ def run(
         checks: which.
         endpoint: whom to ask.
         progress: told how many of how many are done.
+        room: bytes that all exchanges may take.
 
     Raises:
         BrokenOff: after the results there are: the server answers no more.
     """
     silent = 0
     lost: set[int] = set()
+    keeping = Keeping(room, endpoint.forget)
     for done, check in enumerate(checks):
         if progress is not None:
             progress(done, len(checks))
         seen = endpoint.for_check()
         start = time.monotonic()
         verdict = _judged(check, seen)
+        exchanges = keeping.kept(seen.exchanges)
         card = cards.clause(check.id)
         yield Result(
             check.id,
@@ -59,16 +67,16 @@ def run(
             of_impact(card.impact),
             card.title,
             verdict,
-            tuple(seen.exchanges),
+            exchanges,
             time.monotonic() - start,
         )
-        unanswered = bool(seen.exchanges) and bool(seen.exchanges[-1].error)
+        unanswered = bool(exchanges) and bool(exchanges[-1].error)
         silent = silent + 1 if unanswered else 0
-        lost.update(id(exchange) for exchange in seen.exchanges if exchange.error)  # each is kept by its endpoint
+        lost.update(id(exchange) for exchange in exchanges if exchange.error)  # each is kept by its endpoint
         if silent == _PATIENCE:
-            raise BrokenOff(seen.exchanges[-1].error)
+            raise BrokenOff(exchanges[-1].error)
         if unanswered and len(lost) >= _LOST:
-            raise BrokenOff(f"{len(lost)} requests got no answer, the last: {seen.exchanges[-1].error}")
+            raise BrokenOff(f"{len(lost)} requests got no answer, the last: {exchanges[-1].error}")
     if progress is not None:
         progress(len(checks), len(checks))
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from templatelint.sources.reach import Reach
 
 _MANY = 64  # models
+_ROOM, _LEAST_ROOM = 192 << 20, 8 << 20  # bytes that are kept of all exchanges, and of those with a model
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,11 @@ def probe_all(
             f"{name} lists {len(ids)} models, more than the {_MANY} of one run", help="name one: --model ID"
         )
     found = []
+    room = max(_LEAST_ROOM, _ROOM // len(ids))
     for at, model in enumerate(ids):
         told = None if progress is None else _part(progress, at, len(ids))
         try:
-            found.append(probe(url, checks, replace(options, model=model), reach, told))
+            found.append(probe(url, checks, replace(options, model=model, room=room), reach, told))
         except NoChat as absence:
             found.append(Probed(name, clip(model, 200), Served(models=ids), (), left_out=absence.said))
         except TemplatelintError as trouble:

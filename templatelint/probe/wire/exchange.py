@@ -82,6 +82,7 @@ class Exchange:
         left: we hung up, as we meant to.
         error: why there is no answer, or no end of one; empty otherwise.
         cure: what to do about that; empty where nothing is known.
+        left_out: bytes in the middle of the body that were dropped after it was judged; its events are then some too.
     """
 
     asked: Asked
@@ -94,6 +95,7 @@ class Exchange:
     left: bool = False
     error: str = ""
     cure: str = ""
+    left_out: int = 0
 
     @cached_property
     def text(self) -> str:
@@ -134,6 +136,15 @@ class Exchange:
     def frames(self) -> tuple[Event, ...]:
         """The events, without the `[DONE]` that ends OpenAI's streams; none where there is no stream."""
         return tuple(event for event in self.events or () if event.data.strip() != DONE)
+
+    def forget(self) -> None:
+        """Drop what was made of the bytes; it is made anew where somebody asks for it."""
+        for holder, names in (
+            (self, ("text", "value", "frames")),
+            *((event, ("value",)) for event in self.events or ()),
+        ):
+            for name in names:
+                vars(holder).pop(name, None)
 
     @property
     def done(self) -> bool:
