@@ -110,6 +110,8 @@ class _Reading:
             self.found.faults.append(fact)
 
     def take(self, number: int, event: Event) -> None:
+        if not event.data:  # dropped by the SDK, and by the standard of such streams
+            return
         data = event.object
         kind = text(data.get("type"))
         where = f"event {number}"
