@@ -77,6 +77,11 @@ def plain(_: Sequence[Any], prompt: str) -> str:
     return "about" if "@@about" in prompt else "plain"
 
 
+def writer(_: Sequence[Any], __: str) -> str:
+    """Of a model that is not scripted, and calls the second function whatever it is told."""
+    return "write"
+
+
 def words(chat: Sequence[Any], prompt: str) -> str:
     """Of a model that is not scripted, and does as it is told."""
     return by_selector(chat, prompt)
@@ -108,7 +113,7 @@ def tell(
         send = Client(web, address(server.url), 10.0).ask
         served = Served("llama.cpp", "b1", model_of(template) if known else None, ("scripted",))
         prompts = scripted_prompts() if choose in (by_selector, plain) else Prompts()
-        scripted = Scripted(1, "hermes") if told and choose is not words else None
+        scripted = Scripted(1, "hermes") if told and choose not in (words, writer) else None
         return OURS[rule].judge(Endpoint(server.url, "scripted", send, prompts, served=served, scripted=scripted))
 
 
@@ -146,6 +151,16 @@ def offered(body: Mapping[str, Any]) -> bool:
 
 def short(body: Mapping[str, Any]) -> bool:
     return bool(body.get("max_tokens", 512) < 100)
+
+
+def long(body: Mapping[str, Any]) -> bool:
+    return "lighthouse" in json.dumps(body)
+
+
+def unrelated(body: dict[str, Any]) -> None:
+    """Lose all but a greeting."""
+    body["messages"] = [{"role": "user", "content": "hi"}]
+    body.pop("tools", None)
 
 
 def nobody(body: Mapping[str, Any]) -> bool:
@@ -258,7 +273,7 @@ BROKEN: Sequence[tuple[str, Sequence[Twist], str]] = (
     ("TL971", [edit(MESSAGES, status(500), when=named("none"))], "tool_choice none is answered HTTP 500"),
     ("TL972", [edit(MESSAGES, put("stop_reason", "end_turn"), when=short)], "a text cut after 8 tokens has stop_reaso"),
     ("TL972", [edit(MESSAGES, drop("stop_reason"), when=short)], "a text cut after 8 tokens has stop_reason null"),
-    ("TL972", [ignore("max_tokens", MESSAGES, when=holds("@@long"))], "a prompt for a long text is answered HTTP 400"),
+    ("TL972", [edit(MESSAGES, status(500), when=short)], "a prompt for a long text with max_tokens 8 is answered HTTP"),
     ("TL972", [Twist(MESSAGES, holds("@@long"), before=lambda body: body.update(max_tokens=500))], "max_tokens 8"),
     ("TL972", [edit(MESSAGES, call_with({}), when=cutting)],
      "tokens is handed over with the input {}, as if it had no arguments"),
@@ -352,6 +367,8 @@ def test_a_model_that_does_not_as_it_is_told_shows_nothing(rule: str, told: bool
     assert verdict.word == "inconclusive", verdict
 
 
+MISREAD = {"error": {"code": 500, "type": "server_error", "message":
+    "The model produced output that does not match the expected peg-native format"}}  # fmt: skip
 OTHERS: Sequence[tuple[str, str, Sequence[Twist], Mapping[str, Any], str]] = (
     *((rule, "inconclusive", [edit(MESSAGES, status(529))], {}, "turns the request away: HTTP 529") for rule in OURS),
     *((rule, "inconclusive", [edit(MESSAGES, status(400), when=offered)], {}, "is refused: HTTP 400")
@@ -395,6 +412,26 @@ OTHERS: Sequence[tuple[str, str, Sequence[Twist], Mapping[str, Any], str]] = (
     ("TL974", "warn", [ignore("thinking", MESSAGES)], {"known": False}, "thinking disabled brings thoughts"),
     ("TL974", "pass", [edit(MESSAGES, status(400), when=has("thinking"))], {}, "thinking disabled is refused"),
     ("TL975", "inconclusive", [edit(MESSAGES, status(500))], {}, "so that a refusal shows nothing"),
+    *((rule, "inconclusive", [instead(MESSAGES, lambda _: Answer(MISREAD, status=500), when=offered)], {}, "not unders")
+      for rule in WILLING),
+    ("TL975", "pass", [edit(MESSAGES, status(400), when=offered)], {}, "all 6 faulty bodies are refused"),
+    ("TL975", "fail", [edit(MESSAGES, status(400), when=short), accept(MESSAGES)], {}, "of 7 faulty bodies are not re"),
+    ("TL972", "inconclusive", [edit(MESSAGES, status(400), when=short)], {}, "with max_tokens 8 is refused: HTTP 400"),
+    ("TL974", "inconclusive", [edit(MESSAGES, status(400), when=stopping)], {}, "stop_sequences is refused: HTTP 400"),
+    ("TL974", "inconclusive", [edit(MESSAGES, say("", "max_tokens"), when=stopping)], {}, "has stop_reason 'max_t"),
+    ("TL971", "inconclusive", [edit(MESSAGES, status(400), when=holds("Oslo"))], {}, "two calls is refused: HTTP 400"),
+    # an answer that ends for reasons of its own
+    *((rule, "inconclusive", [edit(MESSAGES, put("stop_reason", reason))], {"choose": words}, f"stop_reason '{reason}'")
+      for rule in ("TL970", "TL972", "TL974") for reason in ("refusal", "pause_turn", "model_context_window_exceeded")),
+    ("TL971", "inconclusive", [edit(MESSAGES, say("No.", "refusal"), when=named("tool"))], {}, "stop_reason 'refusal'"),
+    ("TL973", "inconclusive", [edit(MESSAGES, put("delta.stop_reason", "refusal"), stream=True)], {}, "ends with sto"),
+    # what the model would do in any case, or says without having seen what it is told
+    ("TL971", "inconclusive", [ignore("tool_choice", MESSAGES, when=named("tool"))], {"choose": writer},
+     "and so does the same prompt without it"),
+    ("TL970", "inconclusive", [Twist(MESSAGES, results, before=unrelated)], {"choose": words}, "and the prompt has"),
+    ("TL970", "fail", [Twist(MESSAGES, results, before=unrelated)], {}, "and not what is said behind a result"),
+    ("TL970", "inconclusive", [edit(MESSAGES, put("content.0.input", {"city": ""}), when=offered)], {},
+     "which the server's grammar may have it write"),
 )  # fmt: skip
 
 
@@ -408,11 +445,24 @@ def test_what_is_not_broken_is_not_told_to_be(
 
 @pytest.mark.parametrize(
     ("text", "written", "verdict"),
-    [("It was a night of", 8, "fail"), ("It rained.", 8, "inconclusive"), ("It rained", 5, "inconclusive")],
+    [
+        ("It was a night of", 8, "fail"),
+        ("It was a night of \ufffd", 8, "fail"),  # within a character
+        ("It rained.", 8, "inconclusive"),
+        ("Sorry, no stories today :-)", 8, "inconclusive"),
+        ("对不起,我不会讲", 8, "inconclusive"),
+        ("It was a night of", 5, "inconclusive"),
+    ],
 )
 def test_a_text_is_only_told_to_be_cut_where_it_was(text: str, written: int, verdict: str) -> None:
     changes = (say(text, "end_turn"), put("usage.output_tokens", written))
-    found = tell("TL972", edit(MESSAGES, *changes, when=holds("lighthouse")), choose=words)
+    whole = say("It was a night of storms." if text.startswith("It was") else text, "end_turn")
+    found = tell(
+        "TL972",
+        edit(MESSAGES, *changes, when=lambda body: long(body) and short(body)),
+        edit(MESSAGES, whole, when=lambda body: long(body) and not short(body)),
+        choose=words,
+    )
     assert (found.word, "a text cut after 8 tokens" in found.message) == (verdict, verdict == "fail"), found
 
 

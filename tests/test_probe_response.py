@@ -193,6 +193,8 @@ def unrelated(body: dict[str, Any]) -> None:
 
 
 COMPLETED = (put("status", "completed"), put("incomplete_details", None))
+MISREAD = {"error": {"code": 500, "type": "server_error", "message":
+    "The model produced output that does not match the expected peg-native format"}}  # fmt: skip
 REFUSED = {"error": {"message": "no such thing", "type": "invalid_request_error", "param": None, "code": None}}
 
 
@@ -369,6 +371,9 @@ OTHER: Sequence[tuple[str, str, Twist | None, Mapping[str, Any], str]] = (
     ("TL939", "inconclusive", refuse(RESPONSES, f'"max_output_tokens": {LEAST}'), {}, "is refused: HTTP 400: no such"),
     ("TL946", "pass", instead(RESPONSES, lambda _: Answer(REFUSED, status=400), when=limited), {},
      "an unknown previous_response_id is refused"),
+    *((rule, "inconclusive", instead(RESPONSES, lambda _: Answer(MISREAD, status=500), when=has("tools")), {},
+       "is not understood by the server: HTTP 500: The model produced")
+      for rule in ("TL938", "TL940", "TL941", "TL942", "TL943", "TL945")),
     # thoughts that the server has not kept, and gives no means to bring back
     *((rule, "pass", Twist(RESPONSES, after=stateless), {}, "") for rule in ("TL941", "TL942", "TL947", "TL948")),
     ("TL948", "fail", Twist(RESPONSES, history, after=lambda *_: Answer(REFUSED, status=404)), {}, "HTTP 404: no such"),

@@ -416,6 +416,13 @@ def test_a_stream_that_is_refused_shows_nothing(rule: str, code: int) -> None:
     assert (verdict.word, "no stream" in verdict.message) == ("inconclusive", True), verdict
 
 
+@ALL
+def test_a_server_that_does_not_understand_its_model_shows_nothing(rule: str) -> None:
+    said = "The model produced output that does not match the expected peg-native format"
+    verdict = tell(rule, stream(lambda _: Answer({"error": {"message": said}}, status=500)))
+    assert verdict.word == "inconclusive", verdict
+
+
 # rules that a model which does not do as it is told leaves open, and what it says
 UNSEEN = [
     ("TL953", TEXT, "the model has called no function"),

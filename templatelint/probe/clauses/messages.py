@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from templatelint.errors import TemplatelintError
 from templatelint.probe.endpoint import ANTHROPIC, MESSAGES, for_messages
+from templatelint.probe.limits import goes_on, inside_call
 from templatelint.probe.messages.reply import (
     CALLS,
     END,
     LIMIT,
+    OTHERWISE,
     STOPPED,
     MessageReply,
     ask,
@@ -21,10 +23,11 @@ from templatelint.probe.messages.reply import (
 )
 from templatelint.probe.parts import worst
 from templatelint.probe.prompts import CITY, TOOLS, WEATHER, WRITE
-from templatelint.probe.refusals import anthropic_fault, baseless, judged
+from templatelint.probe.refusals import anthropic_fault, baseless, judged, refused_as_such
 from templatelint.probe.schema import fault as schema_fault
+from templatelint.probe.seen_results import unseen
 from templatelint.probe.server import serving
-from templatelint.probe.telling import busy, counted, quoted
+from templatelint.probe.telling import busy, counted, quoted, used_up
 from templatelint.probe.template.thinking_switch import switched_off
 from templatelint.probe.verdict import failed, inconclusive, passed, skipped, warned
 from templatelint.probe.wire import sdk
@@ -44,7 +47,6 @@ _SCHEMAS: Mapping[str, Mapping[str, Any]] = {tool["name"]: tool["input_schema"] 
 _FEW = 8  # tokens, after which an answer is cut
 _LONG = 120  # characters of what evidence repeats
 _MANY = 8  # of what evidence lists
-_ENDS = (".", "!", "?", '"', "”", "…")  # of a sentence
 _MORE = "--max-tokens, with more of them"
 _COAX = "--prompts FILE, with a prompt `{}` that brings it"
 # words that stand in thoughts about our prompt: the scripted model's, any other's
@@ -95,6 +97,8 @@ def _ended(reply: MessageReply, wanted: str, what: str) -> Verdict:
     """What is to be said of an answer that ended otherwise than it ought to have."""
     if reply.stop == LIMIT:
         return inconclusive(f"{quoted(reply.written)} tokens are not enough for {what}", cure=_MORE)
+    if reply.stop in OTHERWISE:
+        return inconclusive(f"{what} ends with {reply.told_stop}")
     return failed(f"{what} comes with {reply.told_stop}, not {quoted(wanted)}")
 
 
@@ -113,17 +117,21 @@ def _called(endpoint: Endpoint) -> Verdict | None:
         )
     if reply.stop != CALLS:
         return _ended(reply, CALLS, "an answer with a tool_use")
-    call = reply.calls[0]
+    return _uncalled_for(endpoint, reply.calls[0]) or _answered(endpoint, words, reply)
+
+
+def _uncalled_for(endpoint: Endpoint, call: Mapping[str, Any]) -> Verdict | None:
+    """What is to be said of a call that is not the one that was asked for; None where it is, for all we know."""
     given = input_of(call) or {}
+    found = schema_fault(given, _SCHEMAS[call["name"]]) if call["name"] in _SCHEMAS else "it is not offered"
     if endpoint.scripted and (call["name"], given) != (_WEATHER, {"city": CITY}):
-        return failed(
+        told = (
             f"the scripted model calls {_WEATHER} for {CITY}, and the answer has a tool_use of {quoted(call['name'])}"
             f" with the input {quoted(str(given), _LONG)}"
         )
-    found = schema_fault(given, _SCHEMAS[call["name"]]) if call["name"] in _SCHEMAS else "it is not offered"
-    if found:
-        return inconclusive(f"the model calls {quoted(call['name'])} wrongly: {found}")
-    return _answered(endpoint, words, reply)
+        # the server's grammar may not let it write its own, and it writes the shortest that there is
+        return failed(told) if found else inconclusive(f"{told}, which the server's grammar may have it write")
+    return inconclusive(f"the model calls {quoted(call['name'])} wrongly: {found}") if found else None
 
 
 def _answered(endpoint: Endpoint, words: str, reply: MessageReply) -> Verdict | None:
@@ -141,7 +149,9 @@ def _answered(endpoint: Endpoint, words: str, reply: MessageReply) -> Verdict | 
         return failed(again) if endpoint.scripted else inconclusive(again)
     if not answer.text.strip():
         return inconclusive(f"the answer to the result of a call is {answer.shape}, without a text")
-    return None if answer.stop == END else _ended(answer, END, "the answer to the result of a call")
+    if answer.stop != END:
+        return _ended(answer, END, "the answer to the result of a call")
+    return unseen(endpoint, answer.text, "the result of a call", reply.read, answer.read)
 
 
 def _user(words: str) -> list[dict[str, Any]]:
@@ -158,7 +168,7 @@ def message_choice_heeded(endpoint: Endpoint) -> Verdict:
     if trouble is not None:
         return trouble
     usual = MessageReply(exchange)
-    return worst(endpoint, [lambda: _named(endpoint), lambda: _none(endpoint, usual), lambda: _alone(endpoint)])
+    return worst(endpoint, [lambda: _named(endpoint, usual), lambda: _none(endpoint, usual), lambda: _alone(endpoint)])
 
 
 def _chosen(exchange: Exchange, choice: str) -> Verdict | None:
@@ -168,20 +178,25 @@ def _chosen(exchange: Exchange, choice: str) -> Verdict | None:
     return unanswered(exchange, choice)
 
 
-def _named(endpoint: Endpoint) -> Verdict:
+def _named(endpoint: Endpoint, usual: MessageReply) -> Verdict:
     named = {"type": "tool", "name": _WRITE}
     exchange = ask(endpoint, _user(endpoint.prompts.tool), tools=_TOOLS, tool_choice=named)
     choice = f"tool_choice of the tool {_WRITE}"
     if (told := _chosen(exchange, choice)) is not None:
         return told
-    reply = MessageReply(exchange)
+    return _only(MessageReply(exchange), choice, usual, endpoint.tokens)
+
+
+def _only(reply: MessageReply, choice: str, usual: MessageReply, tokens: int) -> Verdict:
     others = [call for call in reply.calls if call.get("name") != _WRITE]
     if others:
         return failed(f"{choice} brings a call of {quoted(others[0].get('name'))}")
+    if reply.calls and any(call.get("name") == _WRITE for call in usual.calls):
+        return inconclusive(f"{choice} brings a call of it, and so does the same prompt without it")
     if reply.calls:
         return passed(f"{choice} brings a call of it")
-    if reply.stop == LIMIT:
-        return inconclusive(f"{choice} brings no call within {endpoint.tokens} tokens", cure=_MORE)
+    if reply.stop in (LIMIT, *OTHERWISE):
+        return inconclusive(f"{choice} brings no call within {tokens} tokens: {reply.told_stop}", cure=_MORE)
     return failed(f"{choice} brings {reply.shape}, and no call")
 
 
@@ -203,7 +218,7 @@ def _none(endpoint: Endpoint, usual: MessageReply) -> Verdict:
 def _alone(endpoint: Endpoint) -> Verdict:
     words = _user(endpoint.prompts.parallel)
     usual = ask(endpoint, words, tools=_TOOLS)
-    if (told := _chosen(usual, "a prompt for two calls")) is not None:
+    if (told := unanswered(usual, "a prompt for two calls", may_refuse=True)) is not None:
         return told
     alone = {"type": "auto", "disable_parallel_tool_use": True}
     exchange = ask(endpoint, words, tools=_TOOLS, tool_choice=alone)
@@ -229,7 +244,7 @@ def _alone(endpoint: Endpoint) -> Verdict:
 def cut_message_marked(endpoint: Endpoint) -> Verdict:
     """TL972."""
     first = endpoint.message(endpoint.prompts.long, max_tokens=_FEW)
-    trouble = unanswered(first, "a prompt for a long text")
+    trouble = unanswered(first, f"a prompt for a long text with max_tokens {_FEW}", may_refuse=True)
     if trouble is not None:
         return trouble
     return worst(endpoint, [lambda: _cut_text(endpoint, MessageReply(first)), lambda: _cut_call(endpoint)])
@@ -240,12 +255,20 @@ def _cut_text(endpoint: Endpoint, reply: MessageReply) -> Verdict:
         return passed(f"a text cut after {_FEW} tokens has {reply.told_stop}")
     if reply.written is not None and reply.written > _FEW:
         return failed(f"max_tokens {_FEW} brings {reply.written} tokens, and {reply.told_stop}")
-    torn = reply.written == _FEW and reply.text.strip() and not reply.text.rstrip().endswith(_ENDS)
-    if endpoint.scripted or torn or not reply.stop:
+    if reply.stop in OTHERWISE:
+        return inconclusive(f"a text limited to {_FEW} tokens has {reply.told_stop}")
+    if endpoint.scripted or not reply.stop or _goes_on(endpoint, reply):
         return failed(
             f"a text cut after {_FEW} tokens has {reply.told_stop}", evidence=(f"its text is {quoted(reply.text)}",)
         )
     return inconclusive(f"the model ended by itself within {_FEW} tokens", cure=_COAX.format("long"))
+
+
+def _goes_on(endpoint: Endpoint, reply: MessageReply) -> bool:
+    """Whether a text is only the start of what the model says with more room."""
+    if reply.written is not None and reply.written < _FEW:
+        return False
+    return goes_on(reply.said, MessageReply(ask(endpoint, _user(endpoint.prompts.long))).said)
 
 
 class _Cut(NamedTuple):
@@ -271,10 +294,9 @@ def _cut_call(endpoint: Endpoint) -> Verdict:
         return inconclusive(f"{quoted(reply.written)} tokens are not enough for a call", cure=_MORE)
     if not input_of(reply.calls[0]):
         return inconclusive(f"the call has no arguments where nothing is cut: {quoted(reply.calls[0].get('input'))}")
-    written = reply.written or 2 * _FEW
-    limit = max(1, written - min(20, max(4, written // 3)))  # where the last argument is
+    limit = inside_call(reply.written or 2 * _FEW)
     exchange = ask(endpoint, words, tools=_TOOLS, max_tokens=limit)
-    trouble = unanswered(exchange, f"a prompt with tools and max_tokens {limit}")
+    trouble = unanswered(exchange, f"a prompt with tools and max_tokens {limit}", may_refuse=True)
     return trouble or _of_cut_call(endpoint, _Cut(reply.calls[0], limit, MessageReply(exchange)))
 
 
@@ -289,6 +311,8 @@ def _of_cut_call(endpoint: Endpoint, found: _Cut) -> Verdict:
                 evidence=(f"the text is {quoted(reply.text, _LONG)}",),
             )
         return passed(f"a call cut after {limit} tokens is not handed over, and {reply.told_stop} is told")
+    if reply.stop in OTHERWISE:
+        return inconclusive(f"an answer with a limit of {limit} tokens has {reply.told_stop}")
     if endpoint.scripted or _WRITE in reply.text:
         return failed(f"an answer cut after {limit} tokens, inside its call, has {reply.told_stop}")
     return inconclusive(f"with max_tokens {limit} the model calls no function")
@@ -343,14 +367,16 @@ def _stopped(endpoint: Endpoint, usual: MessageReply) -> Verdict:
     if STOPWORD not in usual.text:
         return inconclusive(f"the model says {quoted(usual.text)}, without the word {STOPWORD}")
     exchange = ask(endpoint, _user(endpoint.prompts.stop), stop_sequences=[STOPWORD])
-    trouble = unanswered(exchange, "stop_sequences")
+    trouble = unanswered(exchange, "stop_sequences", may_refuse=True)
     if trouble is not None:
         return trouble
     reply = MessageReply(exchange)
     if STOPWORD in reply.text:
         said = f"the text is {quoted(reply.text, _LONG)}"
         return failed("stop_sequences is ignored: the text goes on", evidence=(said,))
-    if not endpoint.scripted and not usual.text.startswith(reply.text.rstrip()):
+    if reply.stop in (LIMIT, *OTHERWISE):
+        return inconclusive(f"an answer with stop_sequences has {reply.told_stop}")
+    if not endpoint.scripted and usual.text.partition(STOPWORD)[0].rstrip() != reply.text.rstrip():
         return inconclusive(f"the model says {quoted(reply.text)} now, which is not the start of what it said before")
     return _told_to_stop(reply)
 
@@ -374,7 +400,7 @@ def _thought_on(endpoint: Endpoint, usual: MessageReply) -> Verdict:
     if not word or not usual.text.strip() or usual.text.lstrip().startswith(word):
         return skipped("no stop sequence stands in the thoughts alone")
     exchange = ask(endpoint, _user(endpoint.prompts.think), stop_sequences=[word])
-    trouble = unanswered(exchange, "stop_sequences")
+    trouble = unanswered(exchange, "stop_sequences", may_refuse=True)
     if trouble is not None:
         return trouble
     reply = MessageReply(exchange)
@@ -419,9 +445,13 @@ def _thoughtless(endpoint: Endpoint, usual: MessageReply) -> Verdict:
 
 def bad_message_refused(endpoint: Endpoint) -> Verdict:
     """TL975."""
-    right = endpoint.message(endpoint.prompts.plain)
-    body = endpoint.message_body(endpoint.prompts.plain, max_tokens=_FEW)
     words = endpoint.prompts.plain
+    right, limit = endpoint.message(words, max_tokens=_FEW), _FEW
+    if right.refused and (busy(right) is None or used_up(right)):
+        right, limit = endpoint.message(words), endpoint.tokens
+    if (trouble := baseless(right, "a plain message")) is not None:
+        return trouble
+    body = endpoint.message_body(words, max_tokens=limit)
     bad: list[tuple[str, Any]] = [
         ("a body that is no JSON", '{"messages": ['),
         ("no messages", {name: value for name, value in body.items() if name != "messages"}),
@@ -429,8 +459,8 @@ def bad_message_refused(endpoint: Endpoint) -> Verdict:
         ("a message without a role", {**body, "messages": [{"content": words}]}),
         ("a message of the role wizard", {**body, "messages": [{"role": "wizard", "content": words}]}),
         ("content as a number", {**body, "messages": [{"role": "user", "content": 7}]}),
-        ("tools as a text", {**body, "tools": _WEATHER}),
     ]
-    return baseless(right, "a plain message") or judged(
-        endpoint, MESSAGES, bad, "faulty bodies", shape=anthropic_fault, headers=ANTHROPIC
-    )
+    # where right ones are refused, a refusal shows nothing
+    if not refused_as_such(endpoint, MESSAGES, {**body, "tools": _TOOLS}, ANTHROPIC):
+        bad.append(("tools as a text", {**body, "tools": _WEATHER}))
+    return judged(endpoint, MESSAGES, bad, "faulty bodies", shape=anthropic_fault, headers=ANTHROPIC)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from templatelint.probe.endpoint import for_messages
 from templatelint.probe.messages import stream as message_stream
-from templatelint.probe.messages.reply import CALLS, LIMIT, MessageReply, input_of, unanswered
+from templatelint.probe.messages.reply import CALLS, LIMIT, OTHERWISE, MessageReply, input_of, unanswered
 from templatelint.probe.prompts import TOOLS
-from templatelint.probe.telling import busy, counted, quoted
+from templatelint.probe.responses.items import unheard
+from templatelint.probe.telling import counted, quoted
 from templatelint.probe.verdict import failed, inconclusive, passed, warned
 from templatelint.probe.wire import sdk
 from templatelint.sources.endpoint.routes import rows, text
@@ -46,11 +47,13 @@ def _of(endpoint: Endpoint, what: str, words: str, count: int) -> Verdict | list
     if trouble is not None:
         return trouble
     exchange = endpoint.message(words, tools=_TOOLS, stream=True)
-    if (trouble := busy(exchange)) is not None:
+    if (trouble := unheard(exchange, f"a prompt for {what}")) is not None:
         return trouble
     if instead := message_stream.not_streamed(exchange):
         return failed(f"stream: true is answered with no event stream: {instead}")
     stream = message_stream.read(exchange)
+    if not stream.faults and stream.stop in OTHERWISE:
+        return inconclusive(f"a stream of {what} ends with stop_reason {quoted(stream.stop)}")
     fault = next(iter(stream.faults), "") or _unlike(stream, usual) or _sdk_fault(exchange, stream)
     if fault:
         return failed(f"in a stream of {what} {fault}", evidence=tuple(stream.faults[1 : 1 + _LISTED]))

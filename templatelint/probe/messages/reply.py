@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from templatelint.probe.endpoint import ANTHROPIC, MESSAGES
-from templatelint.probe.responses.items import whole
-from templatelint.probe.telling import busy, http, quoted
+from templatelint.probe.responses.items import unheard, whole
+from templatelint.probe.telling import http, quoted
 from templatelint.probe.verdict import failed, inconclusive
 from templatelint.sources.endpoint.routes import rows, table, text
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from templatelint.probe.wire.exchange import Exchange
 
 LIMIT, CALLS, END, STOPPED = "max_tokens", "tool_use", "end_turn", "stop_sequence"
-_STOP_REASONS = frozenset({END, LIMIT, STOPPED, CALLS, "pause_turn", "refusal", "model_context_window_exceeded"})
+# why an answer ends that is neither at its end nor cut by its limit: nothing more is seen in it
+OTHERWISE = frozenset({"pause_turn", "refusal", "model_context_window_exceeded"})
+_STOP_REASONS = frozenset({END, LIMIT, STOPPED, CALLS, *OTHERWISE})
 # type of a block → its members that clients read, and what they are
 _MEMBERS: Mapping[str, Mapping[str, type]] = {
     "text": {"text": str},
@@ -67,6 +69,11 @@ class MessageReply:
     def thoughts(self) -> str:
         """All that was thought before."""
         return "".join(text(block.get("thinking")) for block in self.of_type("thinking"))
+
+    @property
+    def said(self) -> str:
+        """All that was written, in order: the thoughts, and what is said."""
+        return self.thoughts + self.text
 
     @property
     def stop(self) -> str:
@@ -148,9 +155,9 @@ def unanswered(exchange: Exchange, request: str, *, may_refuse: bool = False) ->
     """
     if exchange.cut:
         return failed(f"the connection ends before the answer to {request} does")
-    if (trouble := busy(exchange)) is not None:
+    if (trouble := unheard(exchange, request)) is not None:
         return trouble
-    if exchange.refused and may_refuse:
+    if may_refuse and (exchange.refused or exchange.absent):
         return inconclusive(f"{request} is refused: {http(exchange)}")
     if not exchange.ok or not isinstance(exchange.object.get("content"), list):
         lack = "" if not exchange.ok else " without content" if exchange.object else " without a JSON object"

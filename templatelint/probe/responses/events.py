@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
-from templatelint.probe.telling import busy, http, quoted
+from templatelint.probe.responses.items import unheard
+from templatelint.probe.telling import http, quoted
 from templatelint.probe.verdict import failed, inconclusive
 from templatelint.sources.endpoint.routes import rows, table, text
 
@@ -229,10 +230,12 @@ def faulty(exchange: Exchange) -> Verdict | None:
 
 def unstreamed(exchange: Exchange) -> Verdict | None:
     """The verdict on an answer that is no stream, or an empty one."""
+    if (trouble := unheard(exchange, "a request for a stream")) is not None:
+        return trouble
     if exchange.refused:
-        return busy(exchange) or inconclusive(f"a request for a stream is refused: {http(exchange)}")
+        return inconclusive(f"a request for a stream is refused: {http(exchange)}")
     if not exchange.ok:
-        return busy(exchange) or failed(f"a request for a stream is answered {http(exchange)}")
+        return failed(f"a request for a stream is answered {http(exchange)}")
     if exchange.events is None:
         kind = exchange.headers.get("content-type", "")
         return failed(f"a request for a stream is answered with content type {quoted(kind)}")

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from templatelint.probe.endpoint import RESPONSES
-from templatelint.probe.telling import busy, error_message, http, quoted
+from templatelint.probe.telling import busy, error_message, http, misread, quoted
 from templatelint.probe.verdict import failed, inconclusive
 from templatelint.probe.wire.exchange import parsed
 from templatelint.sources.endpoint.routes import rows, table, text
@@ -133,6 +133,14 @@ def decisive(endpoint: Endpoint, exchange: Exchange) -> None:
     record[:] = [*(each for each in record if each is not exchange), exchange]
 
 
+def unheard(exchange: Exchange, request: str) -> Verdict | None:
+    """That an answer is about something else than what was asked; None where it is not."""
+    if misread(exchange):
+        told = http(exchange) if exchange.crashed else "it ends with an error"
+        return inconclusive(f"what the model says to {request} is not understood by the server: {told}")
+    return busy(exchange)
+
+
 def unanswered(exchange: Exchange, request: str, *, may_refuse: bool = False) -> Verdict | None:
     """What keeps an answer from being read; None where it can be.
 
@@ -143,7 +151,7 @@ def unanswered(exchange: Exchange, request: str, *, may_refuse: bool = False) ->
     """
     if exchange.cut:
         return failed(f"the connection ends before the answer to {request} does")
-    if (trouble := busy(exchange)) is not None:
+    if (trouble := unheard(exchange, request)) is not None:
         return trouble
     if may_refuse and (exchange.refused or exchange.absent):
         return inconclusive(f"{request} is refused: {http(exchange)}")
