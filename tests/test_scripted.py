@@ -269,6 +269,17 @@ def test_a_model_of_the_wrong_dialect_leaks() -> None:
 
 
 @needs_package
+@pytest.mark.parametrize("dialect", ["qwen3-coder", "mimo", "falcon"])
+def test_a_model_of_a_dialect_that_starts_calls_alike_is_held_to_the_right_one(dialect: str) -> None:
+    made = scripted.script(resolve(str(_CORPUS / "chatml-tools")), dialect=dialect)
+    with running(made.gguf) as url, _client(url) as client:
+        for script in scripts.CALLS:
+            choice = Served(made, client).ask(f"@@{script}", tools=list(scripts.TOOLS))
+            # neither an error nor call upon call
+            assert ([call.name for call in _calls(choice)], choice["finish_reason"]) == (["get_weather"], "tool_calls")
+
+
+@needs_package
 def test_a_template_without_calls(serve: Callable[[str], Served]) -> None:
     served = serve("bare")
     assert served.made.dialect == scripts.NO_DIALECT
@@ -330,6 +341,12 @@ def test_pieces() -> None:
     every = [piece for pieces in cut.values() for piece in pieces]
     assert len(set(every)) == len(every)
     assert b"</s>" not in every
+    marked = Cutter([], ["<tool_call>"])
+    for number in range(6):
+        text = f"{number:03}<tool_call>\n{{}}<tool_call>a" if number == 5 else f"<tool_call>\n{number:03}"
+        found = marked.cut("some", text)
+        assert b"".join(found).decode() == text
+        assert any(b"".join(found[:at]).endswith(b"<tool_call>\n") for at in range(len(found)))
     with pytest.raises(TemplatelintError, match="script other repeats itself or others too often"):
         cutter.cut("other", "abc")
     with pytest.raises(TemplatelintError, match="script other is one character"):

@@ -21,6 +21,7 @@ _EPSILON = 1e-6
 # Calls in the first of these whose marks the template does not have are calls that its model must not write.
 _FOREIGN = ("functionary-v3.1", "hermes", "mistral", "llama3-json")
 _MOST_TEXT = 16_000  # bytes of all scripts
+_MARK = 3  # characters of a mark: fewer stand in texts too
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +187,7 @@ def _file(model: Model, known: Wording, lines: Sequence[Script]) -> bytes:
     specials = [text for text in _specials(model, known, ends, texts.values(), facts.vocabulary.ends) if text != end]
     taken = (*specials, *selectors, *facts.vocabulary.ends)
     mark = _mark(known, (*taken, end))
-    cutter = Cutter([text.encode("utf-8", "surrogatepass") for text in (*taken, mark)])
+    cutter = Cutter([text.encode("utf-8", "surrogatepass") for text in (*taken, mark)], _openings())
     pieces = {" prefix": cutter.cut(" prefix", texts.pop(" prefix"), mark)}
     said = mark.encode()
     shared = [mark] if said in pieces[" prefix"] else []
@@ -217,6 +218,14 @@ def _file(model: Model, known: Wording, lines: Sequence[Script]) -> bytes:
         thought_end=runs[" thought_end"],
     )
     return gguf(dict(_metadata(model, ends, words.texts, words.types)), automaton.tensors(plan))
+
+
+def _openings() -> list[str]:
+    """The marks at which calls begin, of every dialect."""
+    from templatelint import dialects
+
+    marks = (mark for dialect in dialects.every() for mark in dialect.openings)
+    return [mark for mark in dict.fromkeys(marks) if len(mark) >= _MARK]
 
 
 def _mark(known: Wording, taken: Sequence[str]) -> str:

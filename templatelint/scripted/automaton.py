@@ -44,7 +44,7 @@ FEED = 32
 _NEXT, _END = 8000.0, 16000.0
 _PREFIX_STARTS, _OPENER_STARTS, _AGAIN = 9000.0, 7000.0, 7000.0  # the last two: where no end is allowed
 _CHOICE_STARTS, _CLOSER_STARTS, _DEFAULT_STARTS, _OPENER_ALONE = 5000.0, 1600.0, 500.0, 400.0
-_ENDS_CALL = 2600.0  # the end of the reply once there was a call
+_ENDS_CALL = 2600.0  # the end of the reply once there was a call, or a script was cut short
 _BEHIND_CALL = 6000.0  # a newline, where a grammar wants something before the end
 _NEVER = -16000.0
 _UNCHOSEN, _PIECE, _SPECIAL = -1000.0, -12000.0, -14000.0
@@ -188,7 +188,8 @@ class _States:
         self._rows: dict[int, list[tuple[float, list[float]]]] = {}  # id → weights of the states before it
         if not plan.prefix:
             self._start = self._base
-        self._call = len(plan.lines)  # what calls select, until the end of thoughts selects the next
+        self._call = len(plan.lines)  # what calls select
+        self._spent = self._call + 1  # what scripts select when they start, and the end of thoughts
         self._shared = next((number for number, token in enumerate(plan.tokens) if token.shared), -1)
         self._codes[self._shared] = _code(plan.size)
         if plan.prefix[-1:] == (self._shared,):
@@ -204,9 +205,13 @@ class _States:
         """One row a token."""
         plan = self._plan
         called = [pieces[-1] for pieces in (plan.opener, *(line.pieces for line in plan.lines if line.calls)) if pieces]
-        modes = dict.fromkeys(called, (self._call, _LATER)) | dict.fromkeys(
-            plan.thought_end[-1:], (self._call + 1, _LATEST)
-        )
+        # a script that a grammar cuts short does not start again; of one with the shared token the choice is needed
+        begun = [line.pieces[0] for line in plan.lines if line.pieces and self._shared not in line.pieces]
+        modes = {
+            **dict.fromkeys(begun, (self._spent, _LATER)),
+            **dict.fromkeys(called, (self._call, _LATER)),
+            **dict.fromkeys(plan.thought_end[-1:], (self._spent, _LATEST)),
+        }
         for token in plan.tokens:
             state = self._quiet if token.byte in _QUIET else self._base
             yield _embedding(self._codes[self._shared] if token.shared else state, token.chooses)
@@ -220,7 +225,7 @@ class _States:
         for number, token in enumerate(plan.tokens):
             if token.ends:
                 row = self._row(number, wanted[None])
-                row[_CHOICE + self._call] = _ENDS_CALL
+                row[_CHOICE + self._call] = row[_CHOICE + self._spent] = _ENDS_CALL
                 for choice, line in enumerate(plan.lines):
                     if not line.pieces:
                         row[_CHOICE + choice] = _CHOICE_STARTS
@@ -348,8 +353,10 @@ class _States:
             if line.pieces:
                 unchosen = _DEFAULT_STARTS if number == plan.default else _UNCHOSEN
                 found.setdefault(line.pieces[0], {})[_CHOICE + number] = _CHOICE_STARTS - unchosen
+        for first in plan.lines[plan.default].pieces[:1]:
+            found[first][_CHOICE + self._spent] = _NEVER
         if plan.prefix:
-            never = {_CHOICE + number: _NEVER for number in (*skipped, self._call)}
+            never = {_CHOICE + number: _NEVER for number in (*skipped, self._call, self._spent)}
             found |= dict.fromkeys(_behind(plan.prefix, self._shared)[:1], never)
             # they may begin with it too
             begun = [_CHOICE + number for number in skipped if plan.lines[number].pieces[:1] == plan.prefix[:1]]
