@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from templatelint.errors import TemplatelintError
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
 _LARGEST = 16 << 10  # bytes
 _SENDABLE = re.compile(r"[!-~]+")  # what a header carries, without spaces
+_SCHEME = re.compile(r"(?i)(?:authorization\s*:|bearer\s)")
 _OTHERS = 0o077  # permissions of anybody but the owner
 
 
@@ -25,12 +28,18 @@ def read(session: Session, path: str | None) -> str:
     """
     from templatelint.sources.endpoint import KEY
 
+    if path == "":
+        raise click.UsageError("--api-key-file names no file")
     if path is None:
         key, where = os.environ.get(KEY, "").strip(), KEY
     else:
         key, where = _in_file(session, path), path
         if not key:
             raise TemplatelintError(f"{path} holds no key", help="write the key into it, and nothing else")
+    if _SCHEME.match(key):
+        raise TemplatelintError(
+            f"{where} starts with what a header puts before the key", help="write the key alone, without Bearer"
+        )
     if key and not _SENDABLE.fullmatch(key):
         raise TemplatelintError(
             f"{where} holds a space, a newline or another character that no key may have",
@@ -57,4 +66,4 @@ def _in_file(session: Session, path: str) -> str:
         raise TemplatelintError(f"{path} has more than the {_LARGEST:,} bytes that a key may have")
     if os.name == "posix" and S_ISREG(found) and found & _OTHERS:
         session.note(f"{path} can be read by others (mode {found & 0o777:03o}): chmod 600 {path}")
-    return texts.decode(raw, path, "a key").strip()
+    return texts.decode(raw, path, "a key").removeprefix("\ufeff").strip()  # which Windows writes first

@@ -58,12 +58,22 @@ class _Flags:
     help="core, all, or some of identity, chat, stream, responses, anthropic, errors.  [default: core]",
 )
 @click.option(
-    "--max-tokens", type=Count(), default=_TOKENS, metavar="N", help=f"Tokens of an answer.  [default: {_TOKENS}]"
+    "--max-tokens",
+    type=Count(),
+    default=_TOKENS,
+    metavar="N",
+    help=f"Tokens of an answer, but of those without end that TL933 and TL934 hang up on.  [default: {_TOKENS}]",
 )
-@click.option("--timeout", type=Seconds(), default=_SECONDS, metavar="SECONDS", help="For a request.  [default: 60]")
+@click.option(
+    "--timeout",
+    type=Seconds(),
+    default=_SECONDS,
+    metavar="SECONDS",
+    help="For a request, not for all of a run.  [default: 60]",
+)
 @click.option("--allow-inconclusive", is_flag=True, help="Exit 0 although the model did not do what some checks need.")
 @click.option("--prompts", metavar="FILE", help="Texts of your own for models that need coaxing, as a JSON object.")
-@click.option("--dry-run", is_flag=True, help="Print what would be sent, and send nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be sent (-v: as curl commands), and send nothing.")
 @click.option("--api-key-file", metavar="FILE", help="Read the key from here, instead of from TEMPLATELINT_API_KEY.")
 @common(FORMATS)
 def command(session: Session, url: str, **values: Any) -> int:
@@ -107,7 +117,7 @@ def _form(session: Session) -> str:
 
 
 def _words(suite: str) -> list[str]:
-    return [word.strip() for word in suite.split(",")]
+    return [word for word in map(str.strip, suite.split(",")) if word]
 
 
 def _named(url: str, flags: _Flags) -> str:
@@ -141,6 +151,8 @@ def _own(flags: _Flags) -> Any:
     """The user's prompts and their file; checked before anything is sent."""
     if flags.prompts is None:
         return None
+    if not flags.prompts:
+        raise click.UsageError("--prompts names no file")
     from templatelint.probe.prompts import Prompts, with_own
     from templatelint.sources import json_object
 
@@ -230,11 +242,15 @@ def _remarks(probed: Sequence[Probed]) -> Iterator[str]:
 
 def _rehearse(session: Session, url: str, checks: Sequence[Check], options: Options, form: str) -> int:
     from templatelint.probe.rehearsal import rehearsed
+    from templatelint.report import probed as reports
     from templatelint.report.probed import rehearsal
 
     if form not in {"text", "json"}:
         raise click.UsageError(f"--dry-run has text and json, and no {form}")
-    write = rehearsal.write_json if form == "json" else rehearsal.write_text
     planned = [*rehearsed(url, checks, options)]
-    session.write(write(url, planned, session.paint))
+    if form == "json":
+        session.write(rehearsal.write_json(url, planned))
+    else:
+        look = reports.Look(session.paint, session.columns, session.quiet, session.verbose)
+        session.write(rehearsal.write_text(url, planned, look, keyed=bool(options.key)))
     return CLEAN

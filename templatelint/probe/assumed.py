@@ -51,15 +51,15 @@ def answering(model: str, template: str, prompts: Prompts) -> Callable[[Asked], 
         body = table(asked.body)
         if asked.method == "GET":
             told = _told(path, model, template)
-            return _json(asked, told) if told is not None else _refused(asked, 404)
+            return _json(asked, told) if told is not None else refused(asked, 404)
         if path in _ROUTES:
             sound = _sound(path, body) and body.get("previous_response_id", _RESPONSE) == _RESPONSE
-            return _ROUTES[path](asked, body, _said(path, body, prompts)) if sound else _refused(asked, 400)
+            return _ROUTES[path](asked, body, _said(path, body, prompts)) if sound else refused(asked, 400)
         if path == "/apply-template":
             return _json(asked, {"prompt": json.dumps(body.get("messages"))})
         if path == "/tokenize":
             return _json(asked, {"tokens": [*range(len(text(body.get("content"))))]})
-        return _refused(asked, 404)
+        return refused(asked, 404)
 
     return answer
 
@@ -318,7 +318,8 @@ def _json(asked: Asked, value: Any, status: int = 200) -> Exchange:
     return Exchange(asked, status, {"content-type": "application/json"}, json.dumps(value).encode())
 
 
-def _refused(asked: Asked, status: int) -> Exchange:
+def refused(asked: Asked, status: int) -> Exchange:
+    """An answer with an error."""
     error = {"message": "what was asked for is not possible", "type": "invalid_request_error", "param": None}
     return _json(asked, {"error": {**error, "code": None}}, status)
 

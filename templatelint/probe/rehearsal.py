@@ -15,7 +15,7 @@ from templatelint.probe.verdict import NoAnswer, NotOffered
 from templatelint.sources.reach import Reach
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from templatelint.probe import Options
     from templatelint.probe.catalogue import Check
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ANY_MODEL = "MODEL"
 """What stands for the id of a model that nobody has named."""
+_PROPS = "/props"
 _TEMPLATE = ("templates", "thinking", "chat_template.jinja")  # of the corpus: it has tools and thoughts
 
 
@@ -33,16 +34,18 @@ class Planned:
     Attributes:
         check: None for the first meeting, before any check.
         requests: in order; one that follows from an answer is the one that a right answer would lead to.
+        sent: which of them are sent; to others, the answer is known from before.
+        elsewhere: what is asked besides where `/props` is missing, as servers other than llama-server lack it.
     """
 
     check: Check | None
     requests: tuple[Asked, ...]
+    sent: tuple[bool, ...]
+    elsewhere: tuple[Asked, ...] = ()
 
 
 def rehearsed(url: str, checks: Sequence[Check], options: Options) -> Iterator[Planned]:
     """What would be sent, check by check.
-
-    A request that an earlier check has sent is there again, although a run sends it once.
 
     Args:
         url: of the server, as people may see it.
@@ -53,11 +56,42 @@ def rehearsed(url: str, checks: Sequence[Check], options: Options) -> Iterator[P
     template = linted[0].source if linted else data.folder("corpus").joinpath(*_TEMPLATE).read_text("utf-8")
     prompts = with_own(Prompts(), *options.prompts) if options.prompts else Prompts()
     answer = assumed.answering(options.model or ANY_MODEL, template, prompts)
-    first: list[Asked] = []
+    met, first = _met(url, options, answer)
+    _, without = _met(
+        url, options, lambda asked: answer(asked) if asked.path != _PROPS else assumed.refused(asked, 404)
+    )
+    keys = {exchange.asked.key for exchange in first}
+    elsewhere = tuple(exchange.asked for exchange in without if exchange.asked.key not in keys)
+    yield Planned(None, tuple(exchange.asked for exchange in first), (True,) * len(first), elsewhere)
+    fresh: set[int] = set()
 
     def send(asked: Asked) -> Exchange:
-        first.append(asked)
-        return answer(asked)
+        exchange = answer(asked)
+        fresh.add(id(exchange))  # which its check keeps
+        return exchange
+
+    met.send = send
+    met.prompts = prompts
+    told = with_own(scripted(), *options.prompts) if options.prompts else scripted()
+    instructed = replace(met, scripted=Scripted(1, "hermes"), prompts=told)
+    for check in checks:
+        seen = (instructed if check.mode == "scripted" else met).for_check()
+        with suppress(NoAnswer, NotOffered):
+            check.judge(seen)
+        sent = []
+        for exchange in seen.exchanges:
+            sent.append(id(exchange) in fresh)
+            fresh.discard(id(exchange))
+        yield Planned(check, tuple(exchange.asked for exchange in seen.exchanges), tuple(sent))
+
+
+def _met(url: str, options: Options, answer: Callable[[Asked], Exchange]) -> tuple[Endpoint, list[Exchange]]:
+    """The endpoint after the first meeting, and what that takes."""
+    took: list[Exchange] = []
+
+    def send(asked: Asked) -> Exchange:
+        took.append(answer(asked))
+        return took[-1]
 
     endpoint = Endpoint(
         url,
@@ -68,13 +102,4 @@ def rehearsed(url: str, checks: Sequence[Check], options: Options) -> Iterator[P
         seconds=options.seconds,
         wait=lambda _: None,
     )
-    met = contacted(endpoint, Reach(vetting=True))
-    yield Planned(None, tuple(first))
-    met.prompts = prompts
-    told = with_own(scripted(), *options.prompts) if options.prompts else scripted()
-    instructed = replace(met, scripted=Scripted(1, "hermes"), prompts=told)
-    for check in checks:
-        seen = (instructed if check.mode == "scripted" else met).for_check()
-        with suppress(NoAnswer, NotOffered):
-            check.judge(seen)
-        yield Planned(check, tuple(exchange.asked for exchange in seen.exchanges))
+    return contacted(endpoint, Reach(vetting=True)), took

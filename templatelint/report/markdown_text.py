@@ -34,9 +34,9 @@ def inert(text: str) -> str:
     return _NOTICE.sub(lambda found: f"{found[0]}&#8203;", escaped)
 
 
-def code(text: str) -> str:
+def code(text: str, room: int = _TEXT) -> str:
     """A span of code that can be copied; outside tables."""
-    text = visible(cut(text))
+    text = visible(cut(text, room))
     fence = "`" * (max((len(found[0]) for found in _BACKTICKS.finditer(text)), default=0) + 1)
     pad = " " if text.startswith(("`", " ")) or text.endswith(("`", " ")) else ""
     return f"{fence}{pad}{text}{pad}{fence}"

@@ -9,13 +9,14 @@ from templatelint.probe.verdict import WORDS
 from templatelint.report.page import document
 from templatelint.report.page.parts import cut
 from templatelint.report.probed import exchanges, words
+from templatelint.report.summary import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from templatelint.probe import Probed
-    from templatelint.probe.exchange import Exchange
     from templatelint.probe.verdict import Result, Word
+    from templatelint.probe.wire.exchange import Exchange
     from templatelint.report.probed import Look, Run
 
 _ROOM = 1_500_000  # characters of requests and answers on a page
@@ -28,7 +29,7 @@ _MODELS = 100
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A check: its verdict, the grounds for it, and (title, request, answer) of the exchanges there is room for."""
+    """A check: verdict, grounds, and (title, request, answer, command) of the exchanges that there is room for."""
 
     id: str
     name: str
@@ -39,8 +40,8 @@ class Item:
     why: str
     evidence: str
     help: str
-    exchanges: Sequence[tuple[str, str, str]]
-    more: int
+    exchanges: Sequence[tuple[str, str, str, str]]
+    more: str
     seconds: float
 
 
@@ -60,13 +61,13 @@ class _Room:
     """What is left of a number of characters."""
 
     def __init__(self, left: int) -> None:
-        self._left = left
+        self.left = left
 
     def take(self, text: str) -> str:
         """The text, where there is room for it."""
-        if len(text) > self._left:
+        if len(text) > self.left:
             return "(there is no room for it here; --output-format json has it)"
-        self._left -= len(text)
+        self.left -= len(text)
         return text
 
 
@@ -96,14 +97,15 @@ def _section(at: str, probed: Probed, room: _Room) -> Section:
         cut(probed.model) or "the model",
         cut(words.of_one(probed)),
         words.counts(probed.results),
-        [_item(result, room) for result in results],
+        [_item(result, probed, room) for result in results],
         probed.summary["fail"] <= _UNFOLDED,
     )
 
 
-def _item(result: Result, room: _Room) -> Item:
+def _item(result: Result, probed: Probed, room: _Room) -> Item:
     verdict = result.verdict
     shown = result.exchanges[-_EXCHANGES[verdict.word] :]
+    earlier = len(result.exchanges) - len(shown)
     lines = verdict.evidence[:_LINES]
     rest = len(verdict.evidence) - len(lines)
     return Item(
@@ -114,15 +116,21 @@ def _item(result: Result, room: _Room) -> Item:
         cut(verdict.message),
         result.clause,
         words.why(result),
-        room.take("\n".join((*map(cut, lines), *([f"… {rest} more lines"] if rest else [])))),
+        room.take("\n".join((*map(cut, lines), *([f"… {counted(rest, 'more line')}"] if rest else [])))),
         cut(verdict.help),
-        [_exchange(exchange, room, _RAW[verdict.word]) for exchange in shown],
-        len(result.exchanges) - len(shown),
+        [_exchange(exchange, probed, room, _RAW[verdict.word]) for exchange in shown],
+        counted(earlier, "earlier request") if earlier else "",
         result.seconds,
     )
 
 
-def _exchange(exchange: Exchange, room: _Room, most: int) -> tuple[str, str, str]:
+def _exchange(exchange: Exchange, probed: Probed, room: _Room, most: int) -> tuple[str, str, str, str]:
     asked = exchange.asked
     title = cut(f"{asked.method} {asked.path}: {f'HTTP {exchange.status}' if exchange.status else 'no answer'}")
-    return title, room.take(exchanges.request(asked, most)), room.take(exchanges.response(exchange, most))
+    command = exchanges.command(probed.url, asked, most, keyed=probed.keyed)
+    return (
+        title,
+        room.take(exchanges.request(asked, most)),
+        room.take(exchanges.response(exchange, most)),
+        room.take(command) if len(command) <= room.left else "",
+    )

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from itertools import groupby, islice
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from templatelint.errors import clip
+from templatelint.report.summary import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
 
-    from templatelint.probe.exchange import Asked, Event, Exchange
+    from templatelint.probe.wire.exchange import Asked, Event, Exchange
 
 # members that tell a reader nothing, of requests and of answers
 _PLAIN = frozenset({"model", "temperature"})
@@ -24,6 +26,8 @@ _TEXT, _REASON = 48, 240  # characters of a text inside a body, and where it say
 _LARGE = (Mapping, list, tuple)
 _LOOKED_AT = 4  # times the room: as much of what is no JSON is looked at
 _RUNS = 24  # of events of one name
+_KEY = "$TEMPLATELINT_API_KEY"
+_TYPED = {"content-type": "application/json"}
 
 
 def sent(asked: Asked, room: int) -> str:
@@ -40,7 +44,7 @@ def came(exchange: Exchange, room: int) -> str:
         return exchange.error or "nothing: the connection ended"
     head = f"HTTP {exchange.status}"
     if exchange.events is not None:
-        head += f", {len(exchange.events)} events in {exchange.seconds:.2f} s"
+        head += f", {counted(len(exchange.events), 'event')} in {exchange.seconds:.2f} s"
         body = _named_events(exchange.events, room)
     else:
         value = exchange.text if exchange.value is None else exchange.value
@@ -62,6 +66,35 @@ def request(asked: Asked, room: int) -> str:
     lines = [f"{asked.method} {asked.path}", *(f"{name}: {value}" for name, value in asked.headers.items())]
     body = "" if asked.raw is None else asked.raw.decode("utf-8", "surrogatepass")
     return "\n".join(lines) + (f"\n\n{within(body, room)}" if body else "")
+
+
+def command(url: str, asked: Asked, room: int, *, keyed: bool) -> str:
+    """The request as a line of a shell; empty where there is no room for it, or a shell's words cannot hold it.
+
+    Args:
+        url: of the server.
+        asked: the request.
+        room: characters.
+        keyed: whether the server was sent a key, which the line takes from the environment.
+    """
+    try:
+        raw = (asked.raw or b"").decode("utf-8")
+    except UnicodeDecodeError:
+        return ""
+    words = ["curl", "-sN", quote(url + asked.path)]
+    if asked.method != ("GET" if asked.raw is None else "POST"):
+        words += ["-X", quote(asked.method)]
+    if asked.leave_at is not None:
+        words += ["--max-time", f"{asked.leave_at:g}"]
+    for name, value in {**(_TYPED if raw else {}), **asked.headers}.items():
+        words += ["-H", quote(f"{name}: {value}")]
+    if keyed:
+        words += ["-H", f'"Authorization: Bearer {_KEY}"', "-H", f'"x-api-key: {_KEY}"']
+    if raw:
+        body = raw if isinstance(asked.body, str) else json.dumps(asked.body)  # ASCII alone, which no terminal spoils
+        words += ["--data-raw", quote(body)]
+    line = " ".join(words)
+    return line if len(line) <= room and line.isprintable() else ""
 
 
 def response(exchange: Exchange, room: int) -> str:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from templatelint.probe import Probed
-    from templatelint.probe.exchange import Asked, Exchange
     from templatelint.probe.verdict import Result
+    from templatelint.probe.wire.exchange import Asked, Exchange
     from templatelint.report.probed import Look, Run
 
 _BODY = 1 << 20  # characters of a body; no answer of a bounded request is longer
@@ -21,26 +21,26 @@ _BODY = 1 << 20  # characters of a body; no answer of a bounded request is longe
 def write(run: Run, look: Look) -> Iterator[str]:
     """One object; each check stands on a line of its own."""
     del look  # machines get everything
-    yield '{"version": 1, "checks": ['
-    rows = [(probed, result) for probed in run.probed for result in probed.results]
-    for number, (probed, result) in enumerate(rows):
-        yield ("," if number else "") + "\n" + json.dumps(_check(probed, result))
     models = [_model(probed) for probed in run.probed]
     first = models[0] if models else {"server": {"kind": "", "version": ""}, "model": "", "scripted": None}
-    rest = {
+    head = {
+        "version": 1,
         "endpoint": run.url,
         "answer": words.answer(run),
         **{name: first[name] for name in ("server", "model", "scripted")},
+        "broken_off": run.trouble or next((one.broken_off for one in run.probed if one.broken_off), None),
+        "remarks": [*run.remarks],
         "models": models,
         "apart": [
             {"id": apart.id, "name": apart.name, "failing": [*apart.failing], "passing": [*apart.passing]}
             for apart in run.apart
         ],
-        "summary": _summary(run),
-        "broken_off": run.trouble or next((one.broken_off for one in run.probed if one.broken_off), None),
-        "remarks": [*run.remarks],
-        "exit_code": run.exit_code,
     }
+    yield f'{json.dumps(head)[:-1]}, "checks": ['
+    rows = [(probed, result) for probed in run.probed for result in probed.results]
+    for number, (probed, result) in enumerate(rows):
+        yield ("," if number else "") + "\n" + json.dumps(_check(probed, result))
+    rest = {"summary": _summary(run), "exit_code": run.exit_code}
     yield f"\n],\n{json.dumps(rest)[1:]}\n"
 
 

@@ -13,10 +13,12 @@ from templatelint.report.terminal import visible
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from templatelint.probe import Probed
     from templatelint.probe.verdict import Result, Word
     from templatelint.report.probed import Look, Run
 
 _LINE = 400  # characters of a request or an answer
+_COMMAND = 1_500  # characters of a request as a line of a shell
 _MODELS = 50  # that the table names
 _SHARE = 12_000  # characters of what is folded away
 _TOLD: tuple[Word, ...] = ("fail", "inconclusive", "warn")
@@ -28,7 +30,7 @@ def write(run: Run, look: Look) -> Iterator[str]:
     foot = "" if look.quiet else "".join(_kept(run))
     yield head
     items = [
-        _item(result, probed.model if len(run.probed) > 1 else "")
+        _item(result, probed, many=len(run.probed) > 1)
         for word in _TOLD
         for probed in run.probed
         for result in words.ranked(probed.results, word)
@@ -60,15 +62,18 @@ def _head(run: Run) -> Iterator[str]:
         yield "\n"
 
 
-def _item(result: Result, model: str) -> str:
+def _item(result: Result, probed: Probed, *, many: bool) -> str:
     verdict = result.verdict
-    whose = f" ({prose(model)})" if model else ""
+    whose = f" ({prose(probed.model)})" if many and probed.model else ""
     lines = [f"- **{verdict.word}** {result.id} {result.name}{whose}: {prose(verdict.message)}"]
     if verdict.word == "fail":
         lines.append(f"clause: {prose(result.clause)}")
     if result.exchanges:
         last = result.exchanges[-1]
         lines += [f"sent: {code(exchanges.sent(last.asked, _LINE))}", f"came: {code(exchanges.came(last, _LINE))}"]
+        command = exchanges.command(probed.url, last.asked, _COMMAND, keyed=probed.keyed)
+        if command and verdict.word == "fail":
+            lines.append(f"curl: {code(command, _COMMAND)}")
     if verdict.word == "fail" and (why := words.why(result)):
         lines.append(f"why: {prose(why)}")
     if verdict.help:

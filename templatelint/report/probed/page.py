@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from templatelint.report import summary
 from templatelint.report.probed import exchanges, words
 from templatelint.report.terminal import visible, visible_block, width, wrapped
 
@@ -11,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from templatelint.probe import Probed
-    from templatelint.probe.exchange import Exchange
     from templatelint.probe.verdict import Result, Word
+    from templatelint.probe.wire.exchange import Asked, Exchange
     from templatelint.report.probed import Look, Run
     from templatelint.report.terminal import Style
 
@@ -53,7 +54,8 @@ def _models(run: Run, look: Look) -> Iterator[str]:
     pad = max(width(visible(one.model)) for one in run.probed)
     for one in run.probed:
         name = visible(one.model)
-        told = f"{counted(one.results, look)}{'; broken off' if one.broken_off else ''}"
+        ended = "broken off" if one.broken_off else "left out" if one.left_out else ""
+        told = "; ".join(filter(None, (counted(one.results, look), ended)))
         yield f"  {name}{' ' * (pad - width(name))}  {told}\n"
     for apart in run.apart:
         names = ", ".join(apart.failing[:_LISTED]), ", ".join(apart.passing[:_LISTED])
@@ -66,7 +68,7 @@ def _results(probed: Probed, look: Look) -> Iterator[str]:
     for word in (*told, "pass", "skip") if look.verbose else told:
         for result in words.ranked(probed.results, word):
             yield "\n"
-            yield from _result(result, look)
+            yield from _result(result, probed, look)
     if not look.quiet and probed.results:
         yield f"\n{counted(probed.results, look)}{_more(probed, look)}\n"
 
@@ -89,7 +91,7 @@ def _more(probed: Probed, look: Look) -> str:
 # -------------------------------------------------------------------------------------------------- a result
 
 
-def _result(result: Result, look: Look) -> Iterator[str]:
+def _result(result: Result, probed: Probed, look: Look) -> Iterator[str]:
     verdict = result.verdict
     label = look.paint(f"{verdict.word}[{result.id}]", _STYLES[verdict.word])
     yield f"{label} {result.name}: {look.paint(visible(verdict.message), 'bold')}\n"
@@ -99,6 +101,8 @@ def _result(result: Result, look: Look) -> Iterator[str]:
     yield from _evidence(verdict.evidence, look)
     if look.verbose:
         yield from _raw(result.exchanges, look)
+        if broken and result.exchanges:
+            yield from _again(result.exchanges[-1].asked, probed, look)
     elif result.exchanges and verdict.word in {"fail", "inconclusive", "warn"}:
         yield from _short(result.exchanges[-1], look)
     if broken and (why := words.why(result)):
@@ -113,7 +117,7 @@ def _evidence(lines: Sequence[str], look: Look) -> Iterator[str]:
         for part in line.splitlines() or [""]:
             yield f"{_INDENT}{look.paint('|', 'blue')} {visible(exchanges.within(part, _RAW))}\n"
     if len(lines) > most:
-        yield f"{_INDENT}{look.paint('|', 'blue')} … {len(lines) - most} more lines\n"
+        yield f"{_INDENT}{look.paint('|', 'blue')} … {summary.counted(len(lines) - most, 'more line')}\n"
 
 
 def _short(exchange: Exchange, look: Look) -> Iterator[str]:
@@ -136,7 +140,14 @@ def _raw(all_of_them: Sequence[Exchange], look: Look) -> Iterator[str]:
             yield f"{_INDENT}{look.paint(f'{label}:', 'blue')} {first}\n"
             yield from (f"{_INDENT}  {line}".rstrip() + "\n" for line in rest)
     if len(all_of_them) > _EXCHANGES:
-        yield f"{_INDENT}… {len(all_of_them) - _EXCHANGES} earlier requests (--output-format json has all)\n"
+        earlier = summary.counted(len(all_of_them) - _EXCHANGES, "earlier request")
+        yield f"{_INDENT}… {earlier} (--output-format json has all)\n"
+
+
+def _again(asked: Asked, probed: Probed, look: Look) -> Iterator[str]:
+    """The request that decided it, to be sent by hand; one line, so that it can be copied."""
+    if line := exchanges.command(probed.url, asked, _RAW, keyed=probed.keyed):
+        yield f"{_INDENT}{look.paint('curl:', 'blue')} {line}\n"
 
 
 def _labelled(label: str, text: str, look: Look, style: Style = "blue", indent: str = _INDENT) -> Iterator[str]:

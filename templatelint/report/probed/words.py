@@ -59,7 +59,9 @@ def of_one(probed: Probed) -> str:
         said = f": no clause is broken{what}, but {count['inconclusive']} of {judged} {were} inconclusive"
     else:
         said = f" keeps all {judged} clauses that were checked{what}" if judged > 1 else f" keeps its clause{what}"
-    return f"{probed.url}{said}" + (f"; broken off: {probed.broken_off}" if probed.broken_off else "")
+    if probed.broken_off:
+        said += f"; broken off: {probed.broken_off.removeprefix(f'{probed.url}: ')}"
+    return f"{probed.url}{said}"
 
 
 def _what(probed: Probed) -> str:
