@@ -224,6 +224,11 @@ def chunk(delta: Any, finish: Any = None) -> dict[str, Any]:
     return {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
 
+def left_over(answer: Answer) -> None:
+    """The mark that opened the call comes as text."""
+    (answer.events or []).insert(1, Sent(chunk({"content": "<tool_call>\n"})))
+
+
 ERROR = {"error": {"message": "no output", "type": "server_error"}}
 USAGE = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 3}
 HEAD = len('{"path": "notes.txt", "content": ')
@@ -262,6 +267,7 @@ BROKEN: list[tuple[str, tuple[Twist, ...], str]] = [
     ("TL927", on_stream(put("usage", USAGE), when=TOLD), "does not add up"),
     ("TL927", on_stream(put("usage.total_tokens", "many"), when=TOLD), "usage.total_tokens is 'many'"),
     ("TL927", on_stream(one_more_usage, when=lambda body: "stream_options" not in body), "nobody asked"),
+    ("TL928", on_stream(left_over), "a mark of the syntax of hermes"),
     ("TL928", on_stream(on_calls(lambda call: call.pop("index"))), "has the index null"),
     ("TL928", on_stream(on_calls(lambda call: call.update(index="0"))), "has the index '0'"),
     ("TL928", on_stream(on_calls(lambda call: call.update(index=1))), "not those from 0 on"),
@@ -433,6 +439,16 @@ def declined(answer: Answer) -> None:
                 choice["delta"]["refusal"] = choice["delta"].pop("content")
 
 
+MISREAD = {"error": {"message": "The model produced output that does not match the expected peg-native format"}}
+
+
+@pytest.mark.parametrize("check", ["TL925", "TL926", "TL927", "TL928", "TL931"])
+def test_what_a_parser_does_not_read_says_nothing_of_streams(check: str) -> None:
+    broken = on_stream(rearrange(lambda events: [*events[:2], Sent(MISREAD)]))
+    found = verdict(check, *broken, choose=by_words)
+    assert (found.word, "does not match" in found.message) == ("inconclusive", True), found
+
+
 @pytest.mark.parametrize("check", ["TL926", "TL928", "TL931"])
 def test_what_a_filter_or_a_refusal_ends_shows_nothing(check: str) -> None:
     found = verdict(check, *on_stream(stopped))
@@ -492,6 +508,29 @@ def test_a_next_request_that_gets_no_answer_is_told(monkeypatch: pytest.MonkeyPa
         "fail",
         "/v1/chat/completions was left, and the next request gets no answer within 0.3 s",
     )
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_next_request_that_is_turned_away_shows_nothing() -> None:
+    seen: list[str] = []
+
+    def after_endless(body: dict[str, Any]) -> bool:
+        if "@@endless" in str(body):
+            seen.append("endless")
+        return bool(seen) and "@@plain" in str(body)
+
+    found = verdict("TL934", edit(CHAT, lambda _: Answer(ERROR, status=429), when=after_endless))
+    assert (found.word, "turns the request away" in found.message) == ("inconclusive", True), found
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_server_that_others_use_meanwhile_is_not_judged() -> None:
+    def more(answer: Answer) -> None:
+        answer.json = [*answer.json, {"id": 9, "n_ctx": 100, "is_processing": True}]
+
+    running = edit(CHAT, keep_running(), when=holds("@@endless"))
+    found = verdict("TL934", running, edit(SLOTS, more))
+    assert (found.word, "and other requests do" in found.message) == ("inconclusive", True), found
 
 
 SLOT = {"id": 0, "n_ctx": 100, "is_processing": False}

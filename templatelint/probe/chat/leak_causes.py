@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from templatelint import engines, matrix
+from templatelint import dialects, engines, matrix
 from templatelint.errors import TemplatelintError
 from templatelint.model import Case, RenderError
 from templatelint.probe.verdict import NoAnswer
@@ -124,6 +124,14 @@ def syntax_of(model: Model | None) -> CallSyntax | None:
         return call_syntax.of_model(model)
     except TemplatelintError:
         return None
+
+
+def written(endpoint: Endpoint) -> str:
+    """The dialect in which calls are to be expected: the scripted model's, else the template's; empty: not known."""
+    if endpoint.scripted is not None and endpoint.scripted.dialect in dialects.NAMES:
+        return endpoint.scripted.dialect
+    syntax = syntax_of(endpoint.served.model)
+    return (syntax.dialect or "") if syntax is not None else ""
 
 
 def tools_shown(endpoint: Endpoint, body: Mapping[str, Any]) -> bool | None:

@@ -23,6 +23,7 @@ LEFT = "no call arrives, what looks like one stands in content: TL910 tells of i
 _SEARCHED = 32_768  # characters of a text; a call comes early, or not at all
 _LEAD = 300  # characters that a model says before a call
 _NEAR = 80  # characters behind a mark within which a call names its function
+_MARK = 6  # characters at which the beginning of a mark is nothing else
 _EXCERPT = 120  # characters of a call that are shown
 # what servers leave between a name and its arguments when they take the marks away, and what agents write there
 _BETWEEN = re.compile(
@@ -74,6 +75,26 @@ def found(text: str, tools: Sequence[Mapping[str, Any]] = TOOLS, taught: str = "
     if not any(name in text for name in parameters):
         return None
     return _read(text, tools, parameters, taught) or next(_remains(text, parameters), None)
+
+
+def mark_left(text: str, taught: str = "") -> Leak | None:
+    """The mark that opens calls, or its beginning, with which a text ends whose call was taken out of it.
+
+    Args:
+        text: what was handed over as said beside a call.
+        taught: the dialect that is preferred where several have the mark.
+    """
+    said = text[-_SEARCHED:].strip()
+    fitting = [
+        (dialect.name == taught, len(mark), dialect.name, mark)
+        for dialect in dialects.every()
+        for mark in dialect.openings
+        if not mark[0].isalnum() and (said.endswith(mark) or (len(said) >= _MARK and mark.startswith(said)))
+    ]
+    if not fitting:
+        return None
+    _, _, dialect, mark = max(fitting)
+    return Leak("", dialect, True, f"a mark of the syntax of {dialect}", said[-len(mark) :], True)
 
 
 # ------------------------------------------------------------------------------------- calls that a reader reads

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from templatelint.probe.prompts import TOOLS
 from templatelint.probe.schema import fault
-from templatelint.probe.telling import busy, http, quoted
+from templatelint.probe.telling import busy, http, misread, quoted
 from templatelint.probe.verdict import failed, inconclusive, passed
 from templatelint.probe.wire.exchange import parsed
 from templatelint.reading import THOUGHT
@@ -171,6 +171,8 @@ class ChatReply:
             return turned_away
         if self.exchange.refused:
             return inconclusive(f"the request is refused: {http(self.exchange)}")
+        if misread(self.exchange):
+            return inconclusive(f"the server cannot read what the model has said: {http(self.exchange)}")
         return failed(self._missing) if self._missing else None
 
     @property

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from templatelint.probe.chat import reply as chat_reply
-from templatelint.probe.telling import busy, counted, http, quoted
+from templatelint.probe.telling import busy, counted, http, misread, quoted
 from templatelint.probe.verdict import failed, inconclusive
 from templatelint.sources.endpoint.routes import rows, table, text
 
@@ -178,7 +178,7 @@ def unread(exchange: Exchange, *, failing: bool = True) -> Verdict | None:
         return turned_away
     if (instead := not_streamed(exchange)) or not exchange.frames:
         return inconclusive(f"nothing is streamed: {instead or 'the stream holds no chunk'}")
-    if not failing and (failure := _failure(exchange)):
+    if (not failing or misread(exchange)) and (failure := _failure(exchange)):
         return inconclusive(failure)
     fact = broken(exchange)
     return failed(fact) if fact else None

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from templatelint.probe.chat import cut_calls, leaks
 from templatelint.probe.chat import stream as chat_stream
-from templatelint.probe.chat.leak_causes import TOOLLESS, cause, syntax_of, tools_shown
+from templatelint.probe.chat.leak_causes import TOOLLESS, cause, tools_shown, written
+from templatelint.probe.chat.off_script import kept_from
 from templatelint.probe.chat.reply import ChatReply
 from templatelint.probe.prompts import CITY, OTHER_CITY, TOOLS
-from templatelint.probe.telling import counted, http, quoted
+from templatelint.probe.telling import busy, counted, http, misread, quoted
 from templatelint.probe.verdict import failed, inconclusive, passed, warned
 from templatelint.sources.endpoint.routes import table
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from templatelint.probe.chat.reply import Call
     from templatelint.probe.endpoint import Endpoint
     from templatelint.probe.verdict import Verdict
+    from templatelint.probe.wire.exchange import Exchange
 
 _ROOM = "a higher --max-tokens gives it room"
 _COAX = 'a "tool" text in --prompts FILE that makes this model call get_weather'
@@ -36,7 +38,9 @@ def _called(endpoint: Endpoint) -> ChatReply:
 def tool_called(endpoint: Endpoint) -> Verdict:
     """TL909."""
     reply = _called(endpoint)
-    if (trouble := reply.unusable or reply.withheld) is not None:
+    if endpoint.scripted is not None and misread(reply.exchange):
+        return failed(f"the server fails at a call as its template writes it: {http(reply.exchange)}")
+    if (trouble := reply.unusable or reply.withheld or kept_from(endpoint, reply)) is not None:
         return trouble
     if not reply.calls:
         return _uncalled(endpoint, reply)
@@ -105,10 +109,12 @@ def call_not_leaked(endpoint: Endpoint) -> Verdict:
     reply = _called(endpoint)
     if reply.unusable is not None:
         return inconclusive(reply.unusable.message)
-    syntax = syntax_of(endpoint.served.model) if _may_leak(reply.content) else None
-    leak = leaks.found(reply.content, taught=(syntax.dialect or "") if syntax is not None else "")
+    said = reply.content.strip()
+    leak = leaks.found(said, taught=written(endpoint)) if _may_leak(said) else None
     if leak is not None:
         return _leaked(endpoint, reply, leak)
+    if said and reply.calls and (mark := leaks.mark_left(said, written(endpoint))) is not None:
+        return _leaked(endpoint, reply, mark, sure=endpoint.scripted is not None)
     if reply.calls:
         return passed(f"{counted(len(reply.calls), 'call')}, content {quoted(reply.message.get('content'))}")
     thought = leaks.found(reply.thoughts)
@@ -121,12 +127,15 @@ def _may_leak(content: str) -> bool:
     return any(tool["function"]["name"] in content for tool in TOOLS)
 
 
-def _leaked(endpoint: Endpoint, reply: ChatReply, leak: leaks.Leak) -> Verdict:
+def _leaked(endpoint: Endpoint, reply: ChatReply, leak: leaks.Leak, *, sure: bool = True) -> Verdict:
+    """What to say of a call, or its mark, in the text; unless it is `sure`, the model may have written more than it."""
     fact = f"content holds {leak.form}"
     beside = f" beside {counted(len(reply.calls), 'call')} in tool_calls" if reply.calls else ""
     if not leak.certain:
         doubt = f"{fact} that may be an example{beside}: {leak.shown}"
         return warned(doubt) if reply.calls else inconclusive(doubt)
+    if not sure:
+        return warned(f"{fact}{beside}, which the model may have written twice: {leak.shown}")
     if reply.finish == "length" and not reply.calls:
         return inconclusive(f"{fact}, which is cut at {endpoint.tokens} tokens: {leak.shown}", cure=_ROOM)
     why = cause(endpoint, leak, endpoint.chat_body(endpoint.prompts.tool, tools=TOOLS))
@@ -174,8 +183,10 @@ def _cut_verdict(endpoint: Endpoint, whole: ChatReply, limit: int) -> Verdict:
 def parallel_calls(endpoint: Endpoint) -> Verdict:
     """TL916."""
     both = ChatReply(endpoint.chat(endpoint.prompts.parallel, tools=TOOLS, parallel_tool_calls=True))
-    if both.unusable is not None:
-        return both.unusable
+    if (trouble := both.unusable or kept_from(endpoint, both)) is not None:
+        return trouble
+    if both.finish == "length":
+        return inconclusive(f"the calls are cut at {endpoint.tokens} tokens", cure=_ROOM)
     if not both.calls:
         if leaks.found(both.content) is not None:
             return inconclusive(leaks.LEFT)
@@ -191,6 +202,8 @@ def parallel_calls(endpoint: Endpoint) -> Verdict:
 def _one_at_a_time(endpoint: Endpoint) -> Verdict:
     reply = ChatReply(endpoint.chat(endpoint.prompts.parallel, tools=TOOLS, parallel_tool_calls=False))
     two = "parallel_tool_calls true: two calls in their order"
+    if (turned_away := busy(reply.exchange)) is not None:
+        return turned_away
     if reply.exchange.refused:
         return warned(f"{two}; false is refused: {http(reply.exchange)}")
     if reply.unusable is not None:
@@ -224,8 +237,11 @@ def cut_anywhere_agrees(endpoint: Endpoint) -> Verdict:
     for limit in _spread(whole.tokens):
         if time.monotonic() > deadline:
             break
+        differing, turned_away = _disagreement(endpoint, limit)
+        if turned_away is not None:
+            return turned_away
         tried += 1
-        if differing := _disagreement(endpoint, limit):
+        if differing:
             found[limit] = f"max_tokens {limit}: {differing}"
     if not found:
         return passed(f"plain and streamed agree at {tried} limits from 1 to {whole.tokens - 1} tokens")
@@ -243,9 +259,15 @@ def _spread(tokens: int) -> list[int]:
     return sorted({1 + (last - 1) * at // max(1, count - 1) for at in range(count)})
 
 
-def _disagreement(endpoint: Endpoint, limit: int) -> str:
+def _disagreement(endpoint: Endpoint, limit: int) -> tuple[str, Verdict | None]:
+    """In what the plain and the streamed reply differ; that there is none where the server turns one of them away."""
     plain = ChatReply(endpoint.chat(endpoint.prompts.tool, tools=TOOLS, max_tokens=limit))
     exchange = endpoint.chat(endpoint.prompts.tool, tools=TOOLS, max_tokens=limit, stream=True)
+    turned_away = busy(plain.exchange) or busy(exchange)
+    return _difference(plain, exchange) if turned_away is None else "", turned_away
+
+
+def _difference(plain: ChatReply, exchange: Exchange) -> str:
     broken = chat_stream.broken(exchange) if exchange.ok else http(exchange)
     if broken and plain.unusable is None:
         return f"plain is answered, streamed: {broken}"

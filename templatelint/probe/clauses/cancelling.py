@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _CHAT_TOKENS, _RESPONSE_TOKENS, _PLAIN_TOKENS = 30_011, 30_013, 30_029
 _EVENTS = 8  # of a stream, after which we hang up
 _SOON = 3.0  # seconds in which those come, and the next request is answered
+_TIMES = 4  # as long as an answer took before may the next one take
 _SAMPLE = 64  # tokens by which it is measured how long an endless answer lasts
 _STREAM_LOOKS = (0.3, 1.9)  # seconds after we hung up
 _PLAIN_LEFT = 0.25  # seconds after which we give a plain answer up
@@ -67,6 +68,7 @@ def _abandoned(
     endpoint: Endpoint, watch: Watch, asked: Asked, tokens: int, looks: tuple[float, float]
 ) -> Verdict | None:
     """What becomes of one request that is left; None where there is no such route."""
+    _usual(endpoint)  # which is known from now on
     start = time.monotonic()
     exchange = endpoint.ask(asked, again=True)
     left = time.monotonic()
@@ -90,15 +92,14 @@ def _by_state(endpoint: Endpoint, what: str, seen: list[tuple[float, State]], be
     after, state = seen[-1]
     if state.runs:
         fact = f"{what} still runs {after:.1f} s after its client hung up"
+        if state.others:
+            return inconclusive(f"{fact}, and other requests do", cure="let nobody else use the server meanwhile")
         return failed(fact) if state.sure else inconclusive(fact)
     if state.ended and len(seen) > 1:
         return failed(f"{what} runs on to the end of its context after its client hung up")
     if state.ended or (state.ended is None and _over_by_itself(endpoint, before + after)):
         return _too_short(what)
-    fault = _next_fault(endpoint)
-    if fault:
-        return failed(f"{what} was left, and {fault}")
-    return passed(f"a request that is left is given up within {after:.1f} s")
+    return _next_verdict(endpoint, what) or passed(f"a request that is left is given up within {after:.1f} s")
 
 
 def _not_left(exchange: Exchange) -> Verdict:
@@ -127,29 +128,32 @@ def _too_short(what: str) -> Verdict:
 # ----------------------------------------------------------------------------------------- the request after it
 
 
-def _next(endpoint: Endpoint) -> Exchange | None:
-    body = endpoint.chat_body(endpoint.prompts.plain)
+def _usual(endpoint: Endpoint) -> float:
+    """Seconds that an answer took before anything was left."""
+    return endpoint.for_check().chat(endpoint.prompts.plain).seconds
+
+
+def _next_verdict(endpoint: Endpoint, what: str, whose: str = "") -> Verdict | None:
+    """What is wrong with the answer to the request after one that was left; None where nothing is."""
+    patience = min(max(_SOON, _TIMES * _usual(endpoint)), endpoint.seconds)
+    body = endpoint.chat_body(endpoint.prompts.plain, max_tokens=_EVENTS)
     try:
-        exchange = endpoint.ask(Asked("POST", CHAT, body, leave_at=_SOON), again=True)
+        exchange = endpoint.ask(Asked("POST", CHAT, body, leave_at=patience), again=True)
     except NoAnswer:
+        exchange = None
+    if exchange is None or exchange.left:
+        return failed(f"{what} was left, and the next request gets no answer within {patience:g} s{whose}")
+    if exchange.ok and rows(exchange.value, "choices"):
         return None
-    return None if exchange.left else exchange
-
-
-def _next_fault(endpoint: Endpoint) -> str:
-    exchange = _next(endpoint)
-    if exchange is None:
-        return f"the next request gets no answer within {_SOON:g} s"
-    return "" if exchange.ok and rows(exchange.value, "choices") else f"the next request gets {http(exchange)}"
+    return busy(exchange) or failed(f"{what} was left, and the next request gets {http(exchange)}{whose}")
 
 
 def _by_next(endpoint: Endpoint, what: str, start: float) -> Verdict:
     """What the next request shows where the server does not tell its state."""
     if endpoint.get("/props").object.get("total_slots") != 1:
         return skipped("the server does not tell what it is working on", cure="llama-server --slots, or --metrics")
-    fault = _next_fault(endpoint)
-    if fault:
-        return failed(f"{what} was left, and {fault} of the only slot")
+    if (trouble := _next_verdict(endpoint, what, " of the only slot")) is not None:
+        return trouble
     if _over_by_itself(endpoint, time.monotonic() - start):
         return _too_short(what)
     return passed("what a client leaves is given up: the only slot serves the next request")

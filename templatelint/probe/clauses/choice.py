@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from templatelint.probe.chat import leaks
 from templatelint.probe.chat.leak_causes import TOOLLESS, tools_shown
+from templatelint.probe.chat.off_script import kept_from
 from templatelint.probe.chat.reply import ChatReply
 from templatelint.probe.prompts import TOOLS
 from templatelint.probe.telling import busy, counted, http, quoted
@@ -96,6 +97,10 @@ def required_against_prose(endpoint: Endpoint) -> Verdict:
     if (settled := _settled(endpoint, reply, "what the model does not heed")) is not None:
         return settled
     if not reply.calls:
+        if (trouble := kept_from(endpoint, reply)) is not None:
+            return trouble
+        if reply.finish == "length" and limit < _PROSE:
+            return inconclusive(f"no call comes within {limit} tokens", cure=_ROOM)
         return failed(
             f"tool_choice required does not keep the model from prose: no call within {limit} tokens, "
             f"{reply.told_finish}, content {quoted(reply.content)}"
@@ -136,8 +141,11 @@ def _no_call(endpoint: Endpoint, reply: ChatReply, choice: str) -> Verdict:
     leak = leaks.found(reply.content)
     if leak is not None and leak.certain:
         return failed(f"{choice}: no call arrives, and content holds {leak.form}: {leak.shown}")
-    if reply.cut_before_answer:
-        return inconclusive(f"neither a call nor text comes within {endpoint.tokens} tokens", cure=_ROOM)
+    if (trouble := kept_from(endpoint, reply)) is not None:
+        return trouble
+    # a model that is still talking may be thinking aloud before it calls
+    if reply.cut_before_answer or (reply.finish == "length" and endpoint.scripted is None):
+        return inconclusive(f"no call comes within {endpoint.tokens} tokens", cure=_ROOM)
     fact = f"{choice} is not heeded: no call, {reply.told_finish}, content {quoted(reply.content)}"
     if tools_shown(endpoint, endpoint.chat_body(endpoint.prompts.tool, tools=TOOLS)) is False:
         return failed(f"{fact}; the template in force never shows the tools to the model", cure=TOOLLESS)

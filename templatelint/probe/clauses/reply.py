@@ -9,7 +9,7 @@ from templatelint.probe.chat.leak_causes import syntax_of
 from templatelint.probe.chat.reply import FILTERED, ChatReply
 from templatelint.probe.endpoint import CHAT
 from templatelint.probe.parts import decides
-from templatelint.probe.telling import busy, counted, http, quoted
+from templatelint.probe.telling import busy, counted, http, misread, quoted
 from templatelint.probe.thoughts import mark_in, thoughtless
 from templatelint.probe.verdict import failed, inconclusive, passed, warned
 from templatelint.probe.wire.exchange import Asked
@@ -35,6 +35,10 @@ _ROOM = "a higher --max-tokens gives it room"
 def reply_complete(endpoint: Endpoint) -> Verdict:
     """TL907."""
     reply = ChatReply(endpoint.chat(endpoint.prompts.plain))
+    if misread(reply.exchange):
+        return failed(
+            f"what the model says does not fit the parser that the server made of its template: {http(reply.exchange)}"
+        )
     if reply.unusable is not None:
         return reply.unusable
     faults = [*_faults(endpoint, reply), *_usage_faults(reply.exchange.object.get("usage"))]
@@ -135,7 +139,9 @@ def cut_reply_marked(endpoint: Endpoint) -> Verdict:
 
 def _limited(endpoint: Endpoint) -> Iterator[tuple[str, Exchange]]:
     """The answers under both names of the limit; the newer one streamed, so that who does not know it can be left."""
-    yield "max_tokens", endpoint.chat(endpoint.prompts.long, max_tokens=_CUT)
+    first = endpoint.chat(endpoint.prompts.long, max_tokens=_CUT)
+    # a model that refuses the old name was told so at the first meeting
+    yield "max_tokens" if "max_tokens" in table(first.asked.body) else "max_completion_tokens", first
     body = endpoint.chat_body(endpoint.prompts.long, max_tokens=None, stream=True, **{_NEWER: _CUT})
     yield _NEWER, endpoint.ask(Asked("POST", CHAT, body, leave_after=_MORE))
 

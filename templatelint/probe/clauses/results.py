@@ -11,6 +11,7 @@ from templatelint.probe.chat.reply import ChatReply
 from templatelint.probe.parts import decides
 from templatelint.probe.prompts import CITY, TOOLS
 from templatelint.probe.telling import busy, error_message, http, quoted, used_up
+from templatelint.probe.thoughts import mark_in
 from templatelint.probe.verdict import failed, inconclusive, passed, warned
 
 if TYPE_CHECKING:
@@ -104,20 +105,26 @@ def _plain(members: Mapping[str, Any]) -> dict[str, Any]:
 def _answered(endpoint: Endpoint, reply: ChatReply, messages: Sequence[Any]) -> Verdict:
     asked = endpoint.chat_body(messages, tools=TOOLS)
     prompt = applied(endpoint, asked) if endpoint.served.kind == "llama.cpp" else None
-    shown = prompt is None or _RESULT.search(prompt) is not None
     if reply.content and not reply.calls:
-        said = f"content {quoted(reply.content)}, {reply.told_finish}"
-        if not shown:
-            return warned(f"the result is not in the prompt as it was sent; {said}")
-        if prompt is not None and prompt.count(CITY) <= sum(_said(message).count(CITY) for message in messages):
-            return warned("the arguments of the call are not in the prompt", cure=_CURE)
-        return passed(said) if prompt is not None else _heard(endpoint, reply, messages, said)
-    if not shown:
+        return _said_so(endpoint, reply, messages, prompt)
+    if prompt is not None and not _RESULT.search(prompt):
         return failed("the prompt does not hold the result, so that the model knows of none", cure=_CURE)
     if reply.calls and endpoint.scripted is not None:
         return failed("the model calls the tool again: its result is not in the prompt where it belongs")
     did = "calls a tool again" if reply.calls else "says nothing"
     return inconclusive(f"the model {did} behind the result, {reply.told_finish}")
+
+
+def _said_so(endpoint: Endpoint, reply: ChatReply, messages: Sequence[Any], prompt: str | None) -> Verdict:
+    """What a text shows that answers the result."""
+    said = f"content {quoted(reply.content)}, {reply.told_finish}"
+    if prompt is not None and not _RESULT.search(prompt):
+        return warned(f"the result is not in the prompt as it was sent; {said}")
+    if prompt is not None and prompt.count(CITY) <= sum(_said(message).count(CITY) for message in messages):
+        return warned("the arguments of the call are not in the prompt", cure=_CURE)
+    if mark := mark_in(reply.content, reply.thoughts):
+        return warned(f"thoughts stand in the answer to the result, {mark} in {said}")
+    return passed(said) if prompt is not None else _heard(endpoint, reply, messages, said)
 
 
 def _heard(endpoint: Endpoint, reply: ChatReply, messages: Sequence[Any], said: str) -> Verdict:
@@ -157,10 +164,10 @@ def stray_result_refused(endpoint: Endpoint) -> Verdict:
     silent = []
     for what, messages in stray.items():
         exchange = _ask(endpoint, messages)
-        if (turned_away := _turned_away(exchange)) is not None:
+        if (turned_away := busy(exchange)) is not None:
             return turned_away
-        if _taken(exchange) or not exchange.refused:
-            taken = "is taken" if _taken(exchange) else "makes the server fail"
+        if not exchange.refused:
+            taken = "is taken" if exchange.ok else "makes the server fail"
             return failed(f"a result {what} {taken}: {http(exchange)}")
         if not error_message(exchange):
             silent.append(f"a result {what} is refused without an error object: {http(exchange)}")
@@ -181,11 +188,11 @@ def result_content_types(endpoint: Endpoint) -> Verdict:
     )
     for what, content, taken, refused in kinds:
         exchange = _ask(endpoint, _conversation(endpoint, content))
-        if (turned_away := _turned_away(exchange)) is not None:
+        if (turned_away := busy(exchange)) is not None:
             return turned_away
-        if _taken(exchange) and not taken:
+        if exchange.ok and not taken:
             return failed(f"a tool message whose content is {what} is taken: {http(exchange)}")
-        if not _taken(exchange) and exchange.refused and not refused:
+        if exchange.refused and not refused:
             return failed(f"a tool message whose content is {what} is refused: {http(exchange)}")
         if not (exchange.ok or exchange.refused):
             return failed(f"a tool message whose content is {what} makes the server fail: {http(exchange)}")
@@ -200,7 +207,7 @@ def broken_arguments_survived(endpoint: Endpoint) -> Verdict:
     told = []
     for what, arguments in (("cut short", _ARGUMENTS[:-3]), ("empty", "")):
         exchange = _ask(endpoint, _conversation(endpoint, endpoint.prompts.result, arguments))
-        if (turned_away := _turned_away(exchange)) is not None:
+        if (turned_away := busy(exchange)) is not None:
             return turned_away
         if not (exchange.ok or exchange.refused):
             return failed(f"a call in the history whose arguments are {what} makes the server fail: {http(exchange)}")
@@ -218,21 +225,14 @@ def _conversation(endpoint: Endpoint, content: Any, arguments: str = _ARGUMENTS)
 
 
 def _ask(endpoint: Endpoint, messages: Sequence[Any]) -> Exchange:
-    return endpoint.chat(messages, tools=TOOLS, max_tokens=_BRIEF)
-
-
-def _taken(exchange: Exchange) -> bool:
-    """Whether what is sent is answered, be it that the model is still thinking when so few tokens are over."""
-    return exchange.ok or used_up(exchange)
-
-
-def _turned_away(exchange: Exchange) -> Verdict | None:
-    return None if _taken(exchange) else busy(exchange)
+    brief = endpoint.chat(messages, tools=TOOLS, max_tokens=_BRIEF)
+    # thoughts alone may take more than that
+    return endpoint.chat(messages, tools=TOOLS) if used_up(brief) else brief
 
 
 def _no_results(endpoint: Endpoint) -> Verdict | None:
     """That the server takes no result whatever it looks like; None where it takes a right one."""
     exchange = _ask(endpoint, _conversation(endpoint, endpoint.prompts.result))
-    if _taken(exchange):
+    if exchange.ok:
         return None
     return busy(exchange) or inconclusive(f"a tool's result in its right form is not taken: {http(exchange)}")

@@ -12,7 +12,7 @@ from templatelint.probe.chat.reply import ChatReply
 from templatelint.probe.parts import decides, worst
 from templatelint.probe.prompts import TOOLS
 from templatelint.probe.server import context
-from templatelint.probe.telling import busy, counted, quoted
+from templatelint.probe.telling import busy, counted, misread, quoted
 from templatelint.probe.verdict import failed, inconclusive, passed, skipped, warned
 from templatelint.scripted import scripts
 from templatelint.sources.endpoint.routes import table, text
@@ -37,8 +37,9 @@ _COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 def stream_framed(endpoint: Endpoint) -> Verdict:
     """TL925."""
     exchange = endpoint.chat(endpoint.prompts.plain, stream=True)
-    if (turned_away := busy(exchange)) is not None:
-        return turned_away
+    early = busy(exchange) or (chat_stream.unread(exchange) if misread(exchange) else None)
+    if early is not None:
+        return early
     if instead := chat_stream.not_streamed(exchange):
         return failed(f"stream: true is answered with no event stream: {instead}")
     faults = list(chat_chunks.faults(exchange))

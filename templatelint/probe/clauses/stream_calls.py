@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from templatelint.probe.chat import call_deltas, leaks
 from templatelint.probe.chat import clients as chat_clients
 from templatelint.probe.chat import stream as chat_stream
-from templatelint.probe.chat.leak_causes import cause
+from templatelint.probe.chat.leak_causes import cause, written
 from templatelint.probe.chat.reply import Call as Entry
 from templatelint.probe.chat.reply import ChatReply
 from templatelint.probe.prompts import CITY, OTHER_CITY, TOOLS
@@ -68,7 +68,11 @@ def _plain(endpoint: Endpoint, exchange: Exchange, *, again: bool = False) -> Ch
 
 
 def _leaked(endpoint: Endpoint, exchange: Exchange, reply: Streamed) -> Verdict | None:
-    leak = leaks.found(reply.content)
+    if not reply.content.strip():
+        return None
+    leak = leaks.found(reply.content, taught=written(endpoint))
+    if leak is None and reply.calls and endpoint.scripted is not None:
+        leak = leaks.mark_left(reply.content, written(endpoint))
     if leak is None:
         return None
     fact = f"content deltas join to {leak.form}: {leak.shown}"
@@ -178,6 +182,8 @@ def parallel_streamed(endpoint: Endpoint) -> Verdict:
     if early is not None:
         return early
     reply = chat_stream.read(exchange)
+    if reply.finish == "length":
+        return inconclusive(f"the calls are not done within {endpoint.tokens} tokens", cure="--max-tokens N")
     verdict = _misrouted(reply) or _others(endpoint, exchange, reply)
     if verdict is not None:
         return verdict

@@ -34,12 +34,14 @@ class State:
         ended: it ended where its context does, and not before; None where the server does not say.
         shown: the same in a line.
         sure: the server is up to date with what it says.
+        others: it works on more than this one request.
     """
 
     runs: bool
     ended: bool | None
     shown: str
     sure: bool = True
+    others: bool = False
 
 
 class Watch:
@@ -77,8 +79,9 @@ def _slots(exchange: Exchange, tokens: int) -> State | None:
     shown = f"{sum(slot['is_processing'] for slot in slots)} of {len(slots)} slots at work"
     if count:
         shown += f", {count} of {context} tokens in ours"
-    runs = any(slot["is_processing"] for slot in ([ours] if ours is not None else slots))
-    return State(runs, count >= context - _END if count and context else None, shown)
+    at_work = sum(slot["is_processing"] for slot in slots)
+    runs = at_work > 0 if ours is None else bool(ours["is_processing"])
+    return State(runs, count >= context - _END if count and context else None, shown, others=at_work > int(runs))
 
 
 def _ours(slots: Sequence[Mapping[str, Any]], tokens: int) -> Mapping[str, Any] | None:
@@ -100,4 +103,4 @@ def _gauges(exchange: Exchange) -> State | None:
         return None
     running = sum(int(value) for _, value in found)
     # others than llama-server count when they next have something to do
-    return State(running > 0, None, f"{found[0][0]} is {running}", sure=found[0][0] == _GAUGES[0])
+    return State(running > 0, None, f"{found[0][0]} is {running}", sure=found[0][0] == _GAUGES[0], others=running > 1)
