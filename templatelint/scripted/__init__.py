@@ -21,6 +21,7 @@ _EPSILON = 1e-6
 # Calls in the first of these whose marks the template does not have are calls that its model must not write.
 _FOREIGN = ("functionary-v3.1", "hermes", "mistral", "llama3-json")
 _MOST_TEXT = 16_000  # bytes of all scripts
+_ANSWERED = selector(scripts.ANSWER_NAME)
 _MARK = 3  # characters of a mark: fewer stand in texts too
 
 
@@ -136,6 +137,8 @@ def _notes(known: Wording, unwritten: Sequence[str]) -> Iterator[str]:
         yield "the template writes no calls: scripts of calls say a sentence instead"
     elif unwritten:
         yield f"there is no text for the calls of {', '.join(unwritten)}: a sentence stands for it"
+    if scripts.TOOL in known.texts and not known.result:
+        yield f"nothing in prompts tells the result of a tool: one that is to be answered has to hold {_ANSWERED}"
     if known.unread:
         yield f"llama.cpp does not read back what the template writes for {', '.join(known.unread)}"
 
@@ -184,6 +187,8 @@ def _file(model: Model, known: Wording, lines: Sequence[Script]) -> bytes:
     selectors = {selector(name): number for name, number in numbers.items()}
     if known.result:
         selectors[known.result] = numbers[scripts.ANSWER_NAME]
+        if known.bare_answer:
+            selectors[known.result] = automaton.unprefixed(len(lines))
     specials = [text for text in _specials(model, known, ends, texts.values(), facts.vocabulary.ends) if text != end]
     taken = (*specials, *selectors, *facts.vocabulary.ends)
     mark = _mark(known, (*taken, end))
@@ -216,6 +221,7 @@ def _file(model: Model, known: Wording, lines: Sequence[Script]) -> bytes:
         opens_replies=not forced.opener.startswith(("{", "[{")),
         closer=runs[" closer"],
         thought_end=runs[" thought_end"],
+        bare_too=numbers[scripts.ANSWER_NAME] if known.bare_answer else None,
     )
     return gguf(dict(_metadata(model, ends, words.texts, words.types)), automaton.tensors(plan))
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 CONTEXT = 32768  # tokens, and each byte of a prompt is one
 HEAD = 64  # values of a key
 CHOICES = 62  # what may be selected
-SCRIPTS = CHOICES - 2
+SCRIPTS = CHOICES - 3
 _CODE = 112  # signs of a piece
 _OWN, _SHARED = 16, 6  # states with a place of their own; those that are always there
 _CONSTANT = _CODE + _OWN  # where in the residual they stand
@@ -120,6 +120,7 @@ class Plan:
         opens_replies: a reply may be made to begin with the opener.
         thought_end: what ends thoughts, where the reply may not end behind the call either; may be empty.
         closer: pieces that end a text inside such a call; may be empty.
+        bare_too: the number of a script that can be chosen without its prefix: by `unprefixed`.
     """
 
     tokens: Sequence[Token]
@@ -133,7 +134,13 @@ class Plan:
     opens_replies: bool = False
     bare_keys: bool = False
     closer: tuple[int, ...] = ()
+    bare_too: int | None = None
     thought_end: tuple[int, ...] = ()
+
+
+def unprefixed(lines: int) -> int:
+    """What selects the script `Plan.bare_too` of so many."""
+    return lines + 2  # calls, and scripts that have started, select those before
 
 
 def tensors(plan: Plan) -> list[Tensor]:
@@ -270,6 +277,8 @@ class _States:
                 if first != self._shared:
                     weight = _DEFAULT_STARTS if number == plan.default else _UNCHOSEN
                     self._lead(first, weight, self._base if line.bare else self._start)
+        for first in plan.lines[plan.bare_too].pieces[:1] if plan.bare_too is not None else ():
+            self._lead(first, _UNCHOSEN, self._base)
         self._follow(plan.prefix, self._start)
         for first in plan.prefix[:1]:
             self._lead(first, _PREFIX_STARTS, self._base)
@@ -355,8 +364,13 @@ class _States:
                 found.setdefault(line.pieces[0], {})[_CHOICE + number] = _CHOICE_STARTS - unchosen
         for first in plan.lines[plan.default].pieces[:1]:
             found[first][_CHOICE + self._spent] = _NEVER
+        choices = [self._call, self._spent]
+        if plan.bare_too is not None:
+            choices.append(unprefixed(len(plan.lines)))
+            for first in plan.lines[plan.bare_too].pieces[:1]:
+                found[first][_CHOICE + choices[-1]] = _CHOICE_STARTS - _UNCHOSEN
         if plan.prefix:
-            never = {_CHOICE + number: _NEVER for number in (*skipped, self._call, self._spent)}
+            never = {_CHOICE + number: _NEVER for number in (*skipped, *choices)}
             found |= dict.fromkeys(_behind(plan.prefix, self._shared)[:1], never)
             # they may begin with it too
             begun = [_CHOICE + number for number in skipped if plan.lines[number].pieces[:1] == plan.prefix[:1]]

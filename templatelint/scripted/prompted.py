@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ _MARK = "TEMPLATELINTMARK"
 _ID = "scripted"  # and a digit: nine of both, which some templates insist on
 _SYSTEM = {"role": "system", "content": "Be brief."}
 _LONGEST_MARKER = 80
+_ORDINARY = ("", '"Hi"', "'Hi'", "[1]", '{"a": 1}')  # messages that begin as results of tools do in some prompts
 _NEAR = 200  # characters before a result in which its mark is looked for
 
 
@@ -89,21 +91,34 @@ class Prompted:
 
     def plain_start(self) -> str:
         """What has to stand before plain text."""
+        return self.first(self.starts(), scripts.PLAIN) or ""
+
+    def starts(self) -> list[str]:
+        """What may have to stand before plain text."""
         lead, _ = self.around_answer()
         start, end = self.thoughts()
-        starts = ["", end, f"{end}\n\n", lead, f"{start}\n\n{end}\n\n"] if end else ["", lead]
-        return self.first(starts, scripts.PLAIN) or ""
+        return ["", end, f"{end}\n\n", lead, f"{start}\n\n{end}\n\n"] if end else ["", lead]
 
     def thoughtful(self) -> str | None:
-        """Our thoughts in the template's marks, and then the plain sentence; None where llama.cpp knows no marks."""
+        """Our thoughts in the template's marks, and then the plain sentence; None where it has no marks."""
         start, end = self.thoughts()
         if not end:
-            return None
+            return self._unread_thoughts()
         openings = [f"{start}\n", start, ""] if start else [""]
         thoughts_ = [f"{opening}{scripts.THOUGHTS}{gap}{end}" for opening in openings for gap in ("\n", "")]
-        starts = [f"{thought}{gap}" for thought in thoughts_ for gap in ("\n\n", "")]
-        found = self.first(starts, scripts.PLAIN, scripts.THOUGHTS)
+        lead = self.plain_start()
+        gaps = ("\n\n", "", lead) if lead and end not in lead else ("\n\n", "")
+        found = self.first(
+            [f"{thought}{gap}" for thought in thoughts_ for gap in gaps], scripts.PLAIN, scripts.THOUGHTS
+        )
         return None if found is None else found + scripts.PLAIN
+
+    def _unread_thoughts(self) -> str | None:
+        """The same in marks of which the template alone knows: llama.cpp leaves them in the content."""
+        for start, end in dict.fromkeys(pair for dialect in dialects.every() for pair in dialect.reasoning):
+            if start in self.loaded.source and end in self.loaded.source:
+                return f"{start}\n{scripts.THOUGHTS}\n{end}\n\n{scripts.PLAIN}"
+        return None
 
     def first(self, starts: Sequence[str], content: str, reasoning: str = "") -> str | None:
         """The first of these starts behind which the content stays what it is, best to the last blank."""
@@ -150,26 +165,32 @@ class Prompted:
 
     def result_marker(self) -> str:
         """What stands before the result of a tool, as near to it as can be, and nowhere else."""
-        sent = scripts.CALLS[scripts.TOOL]
-        call, name = _message(sent), sent[0].name
-        result = {"role": "tool", "name": name, "tool_call_id": f"{_ID}1", "content": _MARK}
+        call, result = _round()
         told = replace(self, request=replace(self.request, messages=[_SYSTEM, scripts.USER]))
+        said = _message(scripts.CALLS[scripts.TOOL], content=scripts.PLAIN)
+        ordinary = [[{"role": "assistant", "content": text}, {"role": "user", "content": text}] for text in _ORDINARY]
         without = "\n".join(
-            (self.opened.prompt, self._printed(call, cue=True), self.conversation(), told.conversation())
+            (
+                self.opened.prompt,
+                self._printed(call, cue=True),
+                self._printed(said, cue=True),
+                self.conversation(),
+                told.conversation(),
+                *(self._printed(*messages, cue=True) for messages in ordinary),
+            )
         )
-        printed = self._printed(call, result)
-        before, found, _ = printed.partition(_MARK)
+        before, found, _ = self._printed(call, result).partition(_MARK)
         if not found or not without.strip():
             return ""
-        near = before[-_NEAR:]
-        markers = list(MARKER.finditer(near))
-        for marker in reversed(markers):
-            behind = near[marker.start() :]
-            ids = [at for word in (name, "functions.", _ID) if (at := behind.find(word)) > 0]
-            for candidate in (marker[0], behind[: min(ids, default=len(behind))].rstrip()):
-                if len(candidate) <= _LONGEST_MARKER and candidate not in without:
-                    return candidate
-        return ""
+        candidates = (each for each in _markers(before[-_NEAR:]) if len(each) <= _LONGEST_MARKER)
+        return next((each for each in candidates if each not in without), "")
+
+    def answer_start(self) -> str | None:
+        """What has to stand before plain text behind the result of a tool; None where nothing makes it so."""
+        call, result = _round()
+        asked = replace(self.request, messages=[*self.request.messages, call, result])
+        behind = Prompted.of(self.loaded, asked)
+        return None if isinstance(behind, str) else behind.first(behind.starts(), scripts.PLAIN)
 
     # ------------------------------------------------------------------------------------------- calls
 
@@ -221,16 +242,20 @@ class Prompted:
 
     def _replies(self, calls: Sequence[ToolCall]) -> Iterator[str]:
         """The calls as the template prints them, up to the end of the turn, or what may be that."""
-        request = replace(self.request, messages=[*self.request.messages, _message(calls)])
-        back = read_back(self.loaded, request, FIXED_NOW)
-        if back is None or not all(call.name in back.text for call in calls):
+        names = Counter(call.name for call in calls)
+        for message in (_message(calls), _message(calls, telling=True)):
+            request = replace(self.request, messages=[*self.request.messages, message])
+            back = read_back(self.loaded, request, FIXED_NOW)
+            # some templates print the first of several calls alone, and some the function's name as a part of an id
+            if back is None or any(back.text.count(name) < number for name, number in names.items()):
+                continue
+            yield back.text
+            _, turn_end = self.around_answer()
+            for mark in MARKER.findall(turn_end):
+                before, found, _ = back.text.partition(mark)
+                if found and before.strip():
+                    yield before
             return
-        yield back.text
-        _, turn_end = self.around_answer()
-        for mark in MARKER.findall(turn_end):
-            before, found, _ = back.text.partition(mark)
-            if found and before.strip():
-                yield before
 
     def _best(self, texts: Sequence[str], calls: Sequence[ToolCall]) -> str | None:
         """The text of which llama.cpp makes these calls, best without anything beside them."""
@@ -248,6 +273,24 @@ class Prompted:
         return found[min(found)] if found else None
 
 
+def _round() -> tuple[dict[str, Any], dict[str, Any]]:
+    """A call, and its result."""
+    sent = scripts.CALLS[scripts.TOOL]
+    return _message(sent), {"role": "tool", "name": sent[0].name, "tool_call_id": f"{_ID}1", "content": _MARK}
+
+
+def _markers(near: str) -> Iterator[str]:
+    """What may tell a result in the text before it: what is nearest first, and of that the shortest."""
+    words = (scripts.CALLS[scripts.TOOL][0].name, "functions.", _ID)
+    marks = list(MARKER.finditer(near))
+    for number in range(len(marks) - 1, -1, -1):
+        start = marks[number].start()
+        ids = [at for word in words if (at := near.find(word, start + 1)) > 0]
+        end = min(ids, default=len(near))
+        yield from (near[start : mark.end()] for mark in marks[number:] if mark.end() <= end)
+        yield near[start:end].rstrip()
+
+
 def _same(found: Sequence[Call], sent: Sequence[ToolCall]) -> bool:
     """Whether a parser gave back what was called."""
     return [call.name for call in found] == [call.name for call in sent] and all(
@@ -255,8 +298,15 @@ def _same(found: Sequence[Call], sent: Sequence[ToolCall]) -> bool:
     )
 
 
-def _message(calls: Sequence[ToolCall]) -> dict[str, Any]:
-    """An assistant's message with calls, as clients send it."""
+def _message(calls: Sequence[ToolCall], *, telling: bool = False, content: str = "") -> dict[str, Any]:
+    """An assistant's message with calls, as clients send it.
+
+    Args:
+        calls: what it calls.
+        telling: the ids have the functions' names, as models of the Kimi family write them.
+        content: what it says.
+    """
     sent = [{"name": call.name, "arguments": json.dumps(dict(call.arguments), ensure_ascii=False)} for call in calls]
-    numbered = [{"id": f"{_ID}{at}", "type": "function", "function": each} for at, each in enumerate(sent, 1)]
-    return {"role": "assistant", "content": "", "tool_calls": numbered}
+    ids = [f"functions.{call.name}:{at}" if telling else f"{_ID}{at + 1}" for at, call in enumerate(calls)]
+    numbered = [{"id": id_, "type": "function", "function": each} for id_, each in zip(ids, sent, strict=True)]
+    return {"role": "assistant", "content": content, "tool_calls": numbered}

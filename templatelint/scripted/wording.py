@@ -33,6 +33,7 @@ class Wording:
         thought_end: what ends thoughts.
         between: what has to stand between a text and a call in one reply; mostly nothing.
         result: what stands before the result of a tool, and nowhere else; empty where nothing does.
+        bare_answer: the prefix does not stand before what follows a result.
         unread: scripts of calls that our model of llama.cpp does not read back.
         markers: what looks like special tokens in prompts.
         dialect: of the calls; `none` where there are none.
@@ -44,6 +45,7 @@ class Wording:
     thought_end: str = ""
     between: str = ""
     result: str = ""
+    bare_answer: bool = False
     unread: tuple[str, ...] = ()
     markers: tuple[str, ...] = ()
     dialect: str = scripts.NO_DIALECT
@@ -80,6 +82,7 @@ def of(model: Model, dialect: str | None, further: Mapping[str, Sequence[ToolCal
         thought_end=facts.get("thought_end", ""),
         between=facts.get("between", ""),
         result=facts.get("result", ""),
+        bare_answer=bool(facts.get("prefix")) and facts.get("answer") == "",
         unread=tuple(facts.get("unread", ())),
         markers=tuple(facts.get("markers", ())),
         dialect=dialect or facts.get("dialect", scripts.NO_DIALECT),
@@ -122,6 +125,7 @@ def _found(
         return
     yield _FACT, "thought_end", asked.thoughts()[1]
     yield _FACT, "result", asked.result_marker()
+    yield _FACT, "answer", asked.answer_start()
     if written:
         own = asked.written(calls)
         yield from ((_TEXT, script, text) for script, text in own.texts.items())
