@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -198,8 +199,9 @@ def test_prompts_of_the_users_own(cli: InProcess, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--suite", "chatt"], 'unknown suite "chatt"'),
-        (["--suite", ""], 'unknown suite ""'),
-        (["--suite", "chat,"], 'unknown suite ""'),
+        (["--suite", ""], "no suite is named"),
+        (["--suite", ","], "no suite is named"),
+        (["--suite", "chat,chatt,"], 'unknown suite "chatt"'),
         (["--max-tokens", "0"], "--max-tokens 0: not a whole number above 0"),
         (["--timeout", "-1"], "--timeout -1: not a number of seconds above 0, an hour at most"),
         (["--timeout", "nan"], "--timeout nan: not a number of seconds above 0, an hour at most"),
@@ -210,6 +212,9 @@ def test_prompts_of_the_users_own(cli: InProcess, tmp_path: Path) -> None:
         (["--prompts", "list.json"], "list.json holds a list, not a JSON object"),
         (["--prompts", "wrong.json"], 'unknown prompt "tol"'),
         (["--prompts", "empty.json"], "empty.json: the prompt tool is no text"),
+        (["--prompts", ""], "--prompts names no file"),
+        (["--api-key-file", ""], "--api-key-file names no file"),
+        (["--api-key-file", "headed"], "headed starts with what a header puts before the key"),
         (["--api-key-file", "gone"], "gone"),
         (["--api-key-file", "empty"], "empty holds no key"),
         (["--api-key-file", "much"], "much has more than the 16,384 bytes that a key may have"),
@@ -232,6 +237,7 @@ def test_what_is_wrong_with_the_command_line_is_told_before_anything_is_sent(
         "empty.json": '{"tool": " "}',
         "empty": "\n",
         "two": "a b",
+        "headed": "\ufeffBearer sk-1\r\n",
     }
     files |= {"good.json": "{}", "one": SECRET, "much": "x" * 20_000}
     for name, content in files.items():
@@ -342,6 +348,14 @@ def test_a_key_that_a_server_sends_back_is_never_printed(cli: InProcess, tmp_pat
         assert ECHOES[echo].replace("\\", "\\\\") not in text
 
 
+@pytest.mark.parametrize("written", [f"\ufeff{SECRET}\r\n", f"  {SECRET}  "])
+def test_what_editors_put_around_a_key_is_none_of_it(cli: InProcess, folder: Path, written: str) -> None:
+    (folder / "key").write_text(written, encoding="utf-8")
+    (folder / "key").chmod(0o600)
+    with LiveServer(api_key=SECRET) as live:
+        assert cli("probe", live.url, "--api-key-file", "key").code == 0
+
+
 @pytest.mark.parametrize("form", ["text", "json", "html"])
 def test_a_key_that_a_request_repeats_is_never_printed(cli: InProcess, tmp_path: Path, form: str) -> None:
     def told(answer: Answer) -> None:
@@ -390,6 +404,16 @@ def test_all_models_are_probed_and_what_sets_them_apart_is_told(cli: InProcess) 
     assert text.out.startswith(f"{live.url}: 1 of 2 models breaks clauses of the contract\n")
     assert one.code == 2
     assert "serves 2 models" in one.err
+
+
+def test_names_of_any_length_are_told_in_short(cli: InProcess) -> None:
+    name = "m" * 10_000
+    with LiveServer(models={name: CHATML}, twists=[edit("/props", put("build_info", "b" * 10_000))]) as live:
+        for form in ("text", "concise", "json", "junit", "markdown"):
+            ran = cli("probe", live.url, "--output-format", form)
+            said = re.sub(r'"request": .*|"exchanges": .*', "", ran.out)
+            assert ran.code == 0
+            assert len(re.findall("m{99}|b{99}", said)) < 30
 
 
 def test_a_model_that_does_not_answer_stops_no_other(cli: InProcess) -> None:
@@ -441,14 +465,37 @@ def test_a_rehearsal_for_people_names_what_was_sent_before(cli: InProcess) -> No
     assert f"\nTL914 required-against-prose (where the scripted model is served)\n  POST {CHAT} {{" in ran.out
 
 
+def test_a_rehearsal_tells_what_is_sent_again(cli: InProcess) -> None:
+    CORE[:] = ["TL907", "TL969"]
+    ran = cli("probe", "http://h:1", "--dry-run")
+    again = ran.out.partition("\nTL969 still-correct\n")[2].splitlines()
+    assert again[0] == f"  POST {CHAT}: the answer to the first meeting's is taken"
+    assert again[1].startswith(f"  POST {CHAT} {{")
+    assert "\n  where /props is missing, also: GET /api/version, " in ran.out
+
+
+def test_a_rehearsal_can_be_copied_as_commands(cli: InProcess, tmp_path: Path) -> None:
+    ran = cli("probe", "http://h:1", "--dry-run", "-v", "--api-key-file", in_file(tmp_path))
+    words = [shlex.split(line) for line in ran.out.splitlines() if line.startswith("  curl ")]
+    assert len(words) > len(FEW)
+    assert {word[2].removeprefix("http://h:1") for word in words} >= {CHAT, "/v1/models"}
+    assert all("Authorization: Bearer $TEMPLATELINT_API_KEY" in word for word in words)
+    assert [json.loads(word[-1])["model"] for word in words if CHAT in word[2]]
+    assert SECRET not in ran.out
+
+
 def test_a_rehearsal_needs_no_server_and_no_model(cli: InProcess) -> None:
     ran = cli("probe", "http://192.0.2.1:8080", "--dry-run", "--output-format", "json")
     rows = json.loads(ran.out)["requests"]
     assert ran.code == 0
     assert rows[0] == {
         "id": None, "name": "first meeting", "scripted": False, "method": "GET", "path": "/v1/models", "headers": {},
-        "body": None,
+        "body": None, "sent": True,
     }  # fmt: skip
+    assert [row["path"] for row in json.loads(ran.out)["without_props"]] == [
+        "/api/version", "/version", "/server_info", "/get_server_info", "/api/v0/models", "/api/tags", "/api/show",
+        "/tokenizer_info",
+    ]  # fmt: skip
     assert {row["body"]["model"] for row in rows if row["body"]} == {"MODEL"}
     assert all(LIMITS & row["body"].keys() for row in rows if row["path"] == CHAT)
 
@@ -499,10 +546,10 @@ def test_a_server_that_stops_answering_breaks_the_run_off(cli: InProcess) -> Non
     # the first meeting is answered, what the checks ask is not
     twists = [edit(CHAT, hang_after(), when=has("tools")), edit(CHAT, hang_after(), when=holds('"max_tokens": 8'))]
     with LiveServer(twists=twists) as live:
-        ran = cli("probe", live.url, "--suite", "chat", "--timeout", "0.5", "--output-format", "json")
+        ran = cli("probe", live.url, "--suite", "chat", "--timeout", "1", "--output-format", "json")
     found = told(ran)
     assert ran.code == 2
-    assert "nothing more within 0.5 s" in found["broken_off"]
+    assert "nothing more within 1 s" in found["broken_off"]
     assert 0 < len(found["checks"]) < 18
 
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+from html import escape
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -11,7 +13,7 @@ from reports_by_hand import HOSTILE
 
 from templatelint.probe.endpoint import Served
 from templatelint.probe.several import Apart
-from templatelint.probe.wire.exchange import Exchange
+from templatelint.probe.wire.exchange import Asked, Exchange
 from templatelint.report import probed as reports
 from templatelint.report.probed import Look, Run, exchanges, words
 from templatelint.report.terminal import Paint
@@ -175,6 +177,11 @@ def test_several_models_stand_beside_each_other() -> None:
         "  good  1 kept",
         "  bad   1 broken; broken off",
     ]
+    gone, deaf = probed(model="gone", broken_off=f"{URL}: it is late"), probed(model="deaf", left_out="it embeds")
+    page = written("text", Run(URL, (gone, deaf)))
+    assert "  gone  broken off\n  deaf  left out\n" in page
+    assert page.count(URL) == 3
+    page = written("text", several())
     assert "  TL907 reply-complete: broken by bad; kept by good\n" in page
 
 
@@ -202,6 +209,61 @@ def test_json() -> None:
     assert check["response"]["body"] == 'data: {"a": 1}\n\ndata: [DONE]\n\n'
     assert [each["response"]["status"] for each in check["exchanges"]] == [200, 200]
     assert (check["evidence"], check["help"]) == (["a"], "b")
+
+
+TYPED = "content-type: application/json"
+
+
+def test_json_tells_first_whom_it_is_about() -> None:
+    names = [*json.loads(written("json", several()))]
+    assert names[:3] == ["version", "endpoint", "answer"]
+    assert names[-3:] == ["checks", "summary", "exit_code"]
+
+
+def test_what_was_not_kept_of_an_answer_is_told() -> None:
+    part = exchange('{"a": "… 12,000 bytes …', left_out=12_000)
+    stream = streamed(("", "1"), left_out=12_000)
+    (check,) = json.loads(written("json", run(result(exchanges=(part,)))))["checks"]
+    assert check["response"]["left_out"] == 12_000
+    assert "… 12,000 bytes …" in written("text", run(result(exchanges=(part,))))
+    assert exchanges.came(stream, 200).startswith("HTTP 200, more than 1 event in ")
+
+
+@pytest.mark.parametrize(("lines", "more"), [(5, "… 1 more line"), (9, "… 5 more lines")])
+def test_evidence_is_counted(lines: int, more: str) -> None:
+    assert f"    | {more}\n" in written("text", run(result(evidence=("x",) * lines)))
+
+
+def test_a_broken_clause_can_be_tried_by_hand() -> None:
+    question = exchange(asked=asked(body={"text": "it's $HOME \u202e"}, headers={"x-y": "z"}))
+    shown = Run(URL, (probed(result(exchanges=(question,)), keyed=True),))
+    command = exchanges.command(URL, question.asked, 1_000, keyed=True)
+    assert shlex.split(command) == [
+        "curl", "-sN", f"{URL}{CHAT}", "-H", TYPED, "-H", "x-y: z",
+        "-H", "Authorization: Bearer $TEMPLATELINT_API_KEY", "-H", "x-api-key: $TEMPLATELINT_API_KEY",
+        "--data-raw", '{"text": "it\'s $HOME \\u202e"}',
+    ]  # fmt: skip
+    assert f"    curl: {command}\n" in written("text", shown, Look(verbose=True))
+    assert f"curl: `{command}`" in written("markdown", shown)
+    assert escape(command, quote=True).replace("&#x27;", "&#39;").replace("&quot;", "&#34;") in written("html", shown)
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        (asked(method="GET", body=None), ["curl", "-sN", f"{URL}{CHAT}"]),
+        (asked(method="DELETE", body=None), ["curl", "-sN", f"{URL}{CHAT}", "-X", "DELETE"]),
+        (
+            asked(body="{", leave_at=0.25),
+            ["curl", "-sN", f"{URL}{CHAT}", "--max-time", "0.25", "-H", TYPED, "--data-raw", "{"],
+        ),
+        (asked(body="\udcff"), []),
+        (asked(body="{\x1b"), []),
+        (asked(body="x" * 1_000), []),
+    ],
+)
+def test_a_request_as_a_command(question: Asked, words: list[str]) -> None:
+    assert shlex.split(exchanges.command(URL, question, 1_000, keyed=False)) == words
 
 
 def test_json_of_a_check_that_sent_nothing() -> None:

@@ -64,6 +64,20 @@ def answering(model: str, template: str, prompts: Prompts) -> Callable[[Asked], 
     return answer
 
 
+def other(answer: Callable[[Asked], Exchange], model: str, version: str) -> Callable[[Asked], Exchange]:
+    """The same for a server that has no `/props`, and tells its version on that route; empty for none."""
+
+    def other_answer(asked: Asked) -> Exchange:
+        if asked.path.startswith("/props"):
+            return refused(asked, 404)
+        return _json(asked, told[asked.path]) if asked.path in told else answer(asked)
+
+    told: dict[str, Any] = {version: {"version": "0.9"}, "/api/tags": {"models": [{"name": model}]}}
+    if version == "/version":
+        told["/v1/models"] = {"object": "list", "data": [{"id": model, "object": "model", "owned_by": "vllm"}]}
+    return other_answer
+
+
 def _told(path: str, model: str, template: str) -> Any:
     """What GET routes tell; None where there is no such route."""
     entry = {"id": model, "object": "model", "created": 0, "owned_by": "somebody"}

@@ -63,7 +63,7 @@ def _ends(exchange: Exchange) -> Exchange:
     body, events = exchange.body, exchange.events
     left_out = max(0, len(body) - 2 * _END)
     if left_out:
-        body = body[:_END] + body[-_END:]
+        body = body[:_END] + f"… {left_out:,} bytes …".encode() + body[-_END:]
     if events is not None:
         events = tuple(map(_start, events if len(events) <= 2 * _EVENTS else events[:_EVENTS] + events[-_EVENTS:]))
     return replace(exchange, body=body, events=events, left_out=exchange.left_out + left_out)

@@ -176,6 +176,7 @@ def _exchange(exchange: Exchange, clean: Callable[[str], str]) -> Exchange:
         events=events,
         headers={clean(name): clean(value) for name, value in exchange.headers.items()},
         error=clean(exchange.error),
+        cure=clean(exchange.cure),
     )
 
 

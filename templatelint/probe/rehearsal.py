@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ANY_MODEL = "MODEL"
 """What stands for the id of a model that nobody has named."""
-_PROPS = "/props"
+_VERSIONS = ("", "/api/version", "/version", "/server_info")  # by which Ollama, vLLM and SGLang are known
 _TEMPLATE = ("templates", "thinking", "chat_template.jinja")  # of the corpus: it has tools and thoughts
 
 
@@ -55,13 +55,16 @@ def rehearsed(url: str, checks: Sequence[Check], options: Options) -> Iterator[P
     linted = options.linted.templates if options.linted else ()
     template = linted[0].source if linted else data.folder("corpus").joinpath(*_TEMPLATE).read_text("utf-8")
     prompts = with_own(Prompts(), *options.prompts) if options.prompts else Prompts()
-    answer = assumed.answering(options.model or ANY_MODEL, template, prompts)
+    model = options.model or ANY_MODEL
+    answer = assumed.answering(model, template, prompts)
     met, first = _met(url, options, answer)
-    _, without = _met(
-        url, options, lambda asked: answer(asked) if asked.path != _PROPS else assumed.refused(asked, 404)
-    )
-    keys = {exchange.asked.key for exchange in first}
-    elsewhere = tuple(exchange.asked for exchange in without if exchange.asked.key not in keys)
+    known = {exchange.asked.key for exchange in first}
+    others = {
+        exchange.asked.key: exchange.asked
+        for version in _VERSIONS
+        for exchange in _met(url, options, assumed.other(answer, model, version))[1]
+    }
+    elsewhere = tuple(asked for key, asked in others.items() if key not in known)
     yield Planned(None, tuple(exchange.asked for exchange in first), (True,) * len(first), elsewhere)
     fresh: set[int] = set()
 

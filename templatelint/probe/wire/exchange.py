@@ -82,7 +82,8 @@ class Exchange:
         left: we hung up, as we meant to.
         error: why there is no answer, or no end of one; empty otherwise.
         cure: what to do about that; empty where nothing is known.
-        left_out: bytes in the middle of the body that were dropped after it was judged; its events are then some too.
+        left_out: bytes in the middle of the body that were dropped after it was judged, and are told there; its events
+            are then some too.
     """
 
     asked: Asked

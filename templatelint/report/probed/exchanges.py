@@ -44,7 +44,8 @@ def came(exchange: Exchange, room: int) -> str:
         return exchange.error or "nothing: the connection ended"
     head = f"HTTP {exchange.status}"
     if exchange.events is not None:
-        head += f", {counted(len(exchange.events), 'event')} in {exchange.seconds:.2f} s"
+        more = "more than " if exchange.left_out else ""
+        head += f", {more}{counted(len(exchange.events), 'event')} in {exchange.seconds:.2f} s"
         body = _named_events(exchange.events, room)
     else:
         value = exchange.text if exchange.value is None else exchange.value

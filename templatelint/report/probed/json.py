@@ -60,8 +60,8 @@ def _summary(run: Run) -> dict[str, int]:
 
 
 def _check(probed: Probed, result: Result) -> dict[str, Any]:
-    exchanges = [{"request": _request(one.asked), "response": _response(one)} for one in result.exchanges]
-    decisive: Mapping[str, Any] = exchanges[-1] if exchanges else {"request": None, "response": None}
+    made = [{"request": _request(one.asked), "response": _response(one)} for one in result.exchanges]
+    decisive: Mapping[str, Any] = made[-1] if made else {"request": None, "response": None}
     return {
         "id": result.id,
         "name": result.name,
@@ -73,7 +73,7 @@ def _check(probed: Probed, result: Result) -> dict[str, Any]:
         "help": result.verdict.help,
         "evidence": [*result.verdict.evidence],
         **decisive,
-        "exchanges": exchanges,
+        "exchanges": made,
         "seconds": round(result.seconds, 3),
     }
 
@@ -88,7 +88,7 @@ def _response(exchange: Exchange) -> dict[str, Any]:
         "status": exchange.status,
         "headers": {**exchange.headers},
         "body": exchange.text[:_BODY],
-        "left_out": max(0, len(exchange.text) - _BODY),
+        "left_out": exchange.left_out + max(0, len(exchange.text) - _BODY),
         "seconds": round(exchange.seconds, 3),
         "cut": exchange.cut,
         "left": exchange.left,
