@@ -431,3 +431,12 @@ def test_what_a_parser_fails_at_is_judged() -> None:
 def test_what_to_do_where_no_answer_comes(server: AbstractContextManager[Any], cure: str | None) -> None:
     with server as there:
         assert refused(there.url, seconds=5.0 if cure is None else 0.3).help == cure
+
+
+def test_what_refuses_members_breaks_no_clause() -> None:
+    with (
+        LiveServer(kind="bare", twists=REFUSING) as server,
+        opened(server.url, Options(seconds=5.0), Reach()) as endpoint,
+    ):
+        words = {check.id: check.judge(endpoint.for_check()).word for check in CHECKS if check.id in {"TL907", "TL908"}}
+        assert words == {"TL907": "pass", "TL908": "pass"}
