@@ -22,6 +22,7 @@ CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messag
 ANTHROPIC = {"anthropic-version": "2023-06-01"}
 _MAIN = (CHAT, RESPONSES, MESSAGES)
 _NOT_IMPLEMENTED = 501
+_LARGE = 1 << 20  # bytes of an answer: JSON values of more take many times as much
 _TOO_MANY = (429, 529)
 # seconds: that a request waits before it is sent once more, unless the server says how long; all such waits of a run
 _PAUSE, _LONGEST_PAUSE, _PAUSES = 1.0, 5.0, 20.0
@@ -116,6 +117,8 @@ class Endpoint:
 
     def _once(self, asked: Asked, *, again: bool = False) -> Exchange:
         known = None if again else self._known.get(asked.key)
+        if self.exchanges and len(self.exchanges[-1].body) > _LARGE:
+            self.exchanges[-1].forget()
         exchange = self._sent(asked) if known is None else known
         self.exchanges.append(exchange)
         if not for_now(exchange):
