@@ -24,6 +24,7 @@ _DULL = frozenset(
 )
 _TEXT, _REASON = 48, 240  # characters of a text inside a body, and where it says why something was refused
 _LARGE = (Mapping, list, tuple)
+_TITLE = 300  # characters of a path, or a kind of content
 _LOOKED_AT = 4  # times the room: as much of what is no JSON is looked at
 _RUNS = 24  # of events of one name
 _KEY = "$TEMPLATELINT_API_KEY"
@@ -64,7 +65,8 @@ def ended(exchange: Exchange) -> str:
 
 def request(asked: Asked, room: int) -> str:
     """The request as it is: its line, headers of its own, and the body."""
-    lines = [f"{asked.method} {asked.path}", *(f"{name}: {value}" for name, value in asked.headers.items())]
+    headers = (f"{name}: {value}" for name, value in asked.headers.items())
+    lines = [f"{asked.method} {clip(asked.path, _TITLE)}", *headers]
     body = "" if asked.raw is None else asked.raw.decode("utf-8", "surrogatepass")
     return "\n".join(lines) + (f"\n\n{within(body, room)}" if body else "")
 
@@ -102,7 +104,7 @@ def response(exchange: Exchange, room: int) -> str:
     """The answer as it came: status, kind of content, and the raw body."""
     if not exchange.status:
         return came(exchange, room)
-    kind = exchange.headers.get("content-type", "")
+    kind = clip(exchange.headers.get("content-type", ""), _TITLE)
     head = f"HTTP {exchange.status}{f' {kind}' if kind else ''}{ended(exchange)}"
     return f"{head}\n\n{within(exchange.text, room)}" if exchange.body else head
 
