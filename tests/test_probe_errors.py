@@ -37,6 +37,7 @@ from templatelint.probe.endpoint import Endpoint, Scripted, Served
 from templatelint.probe.prompts import scripted
 from templatelint.probe.refusals import anthropic_fault, carries, openai_fault
 from templatelint.probe.server import context
+from templatelint.probe.template.raising import raised
 from templatelint.probe.verdict import NoAnswer, NotOffered
 from templatelint.probe.wire.client import Client
 from templatelint.probe.wire.exchange import Exchange
@@ -156,7 +157,7 @@ def listed(body: Mapping[str, Any]) -> bool:
     return isinstance(body.get("input"), list)
 
 
-def unable(path: str, when: Callable[[Mapping[str, Any]], bool]) -> Twist:
+def unable(path: str, when: Callable[[Any], bool]) -> Twist:
     """A server that does not take a right request of a kind."""
     error = {"message": "not here", "type": "invalid_request_error", "param": None, "code": None}
     return instead(path, lambda _: Answer({"error": error}, status=400), when=when)
@@ -361,6 +362,17 @@ def test_nobody_has_to_pay_for_a_long_prompt(url: str, size: int, verdict: str, 
 
     found = OURS["TL966"].judge(Endpoint(url, "m", send, served=Served("vllm")))
     assert (found.word, message in found.message) == (verdict, True), found
+
+
+def test_a_template_that_wants_a_call_before_its_result() -> None:
+    wants = (
+        "{% for message in messages %}{% if message.role == 'tool' and not loop.previtem.tool_calls %}"
+        "{{ raise_exception('a result needs a call') }}{% endif %}{{ message.content }}{% endfor %}"
+    )
+    found = raised(model_of(wants), "llama.cpp")
+    assert [(one.name, one.words, one.common) for one in found] == [
+        ("a tool's result without a call", "a result needs a call", False)
+    ]
 
 
 def test_an_engine_that_does_not_work_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

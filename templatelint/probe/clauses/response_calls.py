@@ -355,6 +355,8 @@ def _required(endpoint: Endpoint) -> tuple[Verdict, Exchange]:
     verdict = _chosen(exchange, choice) or _must_call(Reply(exchange), choice, endpoint.tokens, (_WEATHER, _WRITE))
     if verdict.word == "pass" and exchange.ok:
         usual = endpoint.respond(endpoint.prompts.plain, tools=_TOOLS)
+        if (trouble := unanswered(usual, "a plain input with tools", may_refuse=True)) is not None:
+            return trouble, usual
         if Reply(usual).calls:
             return inconclusive(f"{choice} brings a call, and so does the same prompt without it"), exchange
     return verdict, exchange

@@ -18,7 +18,8 @@ _HI = {"role": "user", "content": "Hello."}
 _HELLO = {"role": "assistant", "content": "Hello."}
 _BRIEF = {"role": "system", "content": "Be brief."}
 _DEVELOPER = {"role": "developer", "content": "Be brief."}
-# what OpenAI's API takes, and some templates do not; the last one it does not take either
+_RESULT = {"role": "tool", "tool_call_id": "weather01", "content": "21"}
+# what OpenAI's API takes, and some templates do not; the last two it does not take either
 _CONVERSATIONS: Mapping[str, Sequence[Mapping[str, str]]] = {
     "two messages of the user in a row": (_HI, _HI),
     "an assistant's message first": (_HELLO, _HI),
@@ -28,9 +29,10 @@ _CONVERSATIONS: Mapping[str, Sequence[Mapping[str, str]]] = {
     "a system message later on": (_HI, _HELLO, _BRIEF, _HI),
     "a system message": (_BRIEF, _HI),
     "a developer message": (_DEVELOPER, _HI),
+    "a tool's result without a call": (_HI, _HELLO, _RESULT),
     "a message of the role wizard": ({"role": "wizard", "content": "Hello."},),
 }
-_UNKNOWN = "a message of the role wizard"
+_UNKNOWN = ("a tool's result without a call", "a message of the role wizard")
 
 
 class Raised(NamedTuple):
@@ -63,7 +65,7 @@ def raised(model: Model, kind: str) -> list[Raised]:
     now = datetime.now(UTC).astimezone().replace(tzinfo=None)
     observed = [each for _, each in matrix.observe_requests(model, engine, requests, now)]
     return [
-        Raised(name, messages, each.error.message, common=name != _UNKNOWN)
+        Raised(name, messages, each.error.message, common=name not in _UNKNOWN)
         for (name, messages), each in zip(_CONVERSATIONS.items(), observed, strict=True)
         if each.error is not None and each.error.kind == "refused"
     ]
