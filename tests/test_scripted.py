@@ -209,11 +209,34 @@ def test_the_last_selector_wins_and_a_result_is_answered(name: str, serve: Calla
 
 @needs_package
 def test_thoughts(serve: Callable[[str], Served]) -> None:
-    for name in ("thinking", "deepseek-ai-DeepSeek-V3.1.jinja"):
+    for name in ("thinking", "deepseek-ai-DeepSeek-V3.1.jinja", "LLMWildling-gpt-oss-220a20b.jinja"):
         message = serve(name).ask("@@think")["message"]
         assert message["content"].strip() == scripts.PLAIN
         assert message["reasoning_content"].strip() == scripts.THOUGHTS
     assert scripts.THINK not in serve("chatml-tools").made.texts
+    # the template has the marks, and the server does not know them
+    left = serve("NousResearch-Hermes-4-14B.jinja").ask("@@think")["message"]["content"]
+    assert left == f"<think>\n{scripts.THOUGHTS}\n</think>\n\n{scripts.PLAIN}"
+
+
+@needs_package
+@pytest.mark.parametrize(
+    "name", ["deepseek-ai-DeepSeek-V3.1.jinja", "CohereForAI-c4ai-command-r7b-12-2024-tool_use.jinja"]
+)
+def test_a_result_is_answered_where_prompts_open_no_thoughts_behind_it(
+    name: str, serve: Callable[[str], Served]
+) -> None:
+    ask = partial(serve(name).ask, tools=list(scripts.TOOLS))
+    called = ask("@@tool")["message"]
+    result = {"role": "tool", "tool_call_id": called["tool_calls"][0]["id"], "content": "21"}
+    assert ask("@@tool", called, result)["message"]["content"] == scripts.ANSWER
+
+
+@needs_package
+def test_ordinary_messages_are_no_results(serve: Callable[[str], Served]) -> None:
+    for name in ("LLMWildling-gpt-oss-220a20b.jinja", "chatml-tools"):
+        message = serve(name).ask('"Hi" and', {"role": "assistant", "content": ""}, '"Hi" [again]')["message"]
+        assert message["content"].strip() == scripts.PLAIN
 
 
 @needs_package
@@ -320,6 +343,34 @@ def test_calls_that_are_held_to_one_behind_thoughts_that_the_prompt_opens(serve:
     assert _calls(choice) == scripts.CALLS["tool"]
 
 
+@pytest.mark.parametrize(
+    ("name", "marker", "unwritten"),
+    [
+        ("meta-llama-Llama-3.1-8B-Instruct.jinja", "<|start_header_id|>ipython<|end_header_id|>", ("parallel",)),
+        ("openai-gpt-oss-120b.jinja", "<|channel|>commentary<|message|>", ("parallel",)),
+        ("GigaChat3-10B-A1.8B.jinja", "<|message_sep|>\n\nfunction result<|role_sep|>", ("parallel",)),
+        ("CohereForAI-c4ai-command-r7b-12-2024-tool_use.jinja", "<|SYSTEM_TOKEN|><|START_TOOL_RESULT|>", ()),
+        ("moonshotai-Kimi-K2.6.jinja", "<|im_middle|>## Return of", ()),
+        ("Qwen-Qwen2.5-7B-Instruct.jinja", "<tool_response>", ()),
+    ],
+)
+def test_what_tells_a_result_and_which_calls_a_template_does_not_write(
+    name: str, marker: str, unwritten: tuple[str, ...]
+) -> None:
+    made = scripted.script(model_of(_source(name)))
+    assert (made.marker, made.unwritten) == (marker, unwritten)
+    assert made.dialect != scripts.NO_DIALECT
+
+
+def test_results_that_nothing_tells_are_noted() -> None:
+    source = "{% for m in messages %}<|{{ 'user' if m.role == 'tool' else m.role }}|>{{ m.content }}{% endfor %}"
+    made = scripted.script(model_of(source + "<|assistant|>"), dialect="hermes")
+    assert (made.marker, made.notes) == (
+        "",
+        ("nothing in prompts tells the result of a tool: one that is to be answered has to hold @@answer",),
+    )
+
+
 def test_two_runs_give_the_same_file() -> None:
     model = resolve(str(_CORPUS / "mistral-style"))
     assert scripted.write(model) == scripted.write(model)
@@ -359,7 +410,7 @@ def test_pieces() -> None:
     ("further", "fact"),
     [
         ({"much": "x" * 20_000}, "the scripts have more than 16,000 bytes"),
-        ({f"s{number}": f"text {number}" for number in range(60)}, "scripts are too many: 60 are the most"),
+        ({f"s{number}": f"text {number}" for number in range(60)}, "scripts are too many: 59 are the most"),
         ({"half": "ab\ud800"}, "script half holds half of a surrogate pair"),
     ],
 )

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _MARK = "TEMPLATELINTMARK"
 _ID = "scripted"  # and a digit: nine of both, which some templates insist on
+_IDS = (f"{_ID}{{number}}", "functions.{name}:{place}")  # their forms; the second one is the Kimi family's
 _SYSTEM = {"role": "system", "content": "Be brief."}
 _LONGEST_MARKER = 80
 _ORDINARY = ("", '"Hi"', "'Hi'", "[1]", '{"a": 1}')  # messages that begin as results of tools do in some prompts
@@ -204,16 +205,14 @@ class Prompted:
         texts: dict[str, str] = {}
         unread: list[str] = []
         for script, calls in wanted.items():
-            printed = list(self._replies(calls))
-            if name is None and printed:
-                name = recognise(printed[0], calls[0], self.request.tools)
-            candidates = list(printed)
-            if name is not None:
-                marks = dialects.get(name).openings
-                candidates += [text[at:] for text in printed for mark in marks if (at := text.find(mark)) > 0]
-                with suppress(ValueError):  # the dialect cannot carry them
-                    candidates.append(dialects.get(name).write(calls))
-            text = self._best(candidates, calls)
+            printed: list[str] = []
+            for ids in _IDS:
+                printed += self._replies(calls, ids)
+                if name is None and printed:
+                    name = recognise(printed[0], calls[0], self.request.tools)
+                text = self._best(list(_candidates(printed, name, calls)), calls)
+                if text is not None:
+                    break
             if text is None and printed:
                 unread.append(script)
                 text = self._closing() + printed[min(1, len(printed) - 1)]
@@ -240,22 +239,20 @@ class Prompted:
                     return between
         return ""
 
-    def _replies(self, calls: Sequence[ToolCall]) -> Iterator[str]:
+    def _replies(self, calls: Sequence[ToolCall], ids: str) -> Iterator[str]:
         """The calls as the template prints them, up to the end of the turn, or what may be that."""
         names = Counter(call.name for call in calls)
-        for message in (_message(calls), _message(calls, telling=True)):
-            request = replace(self.request, messages=[*self.request.messages, message])
-            back = read_back(self.loaded, request, FIXED_NOW)
-            # some templates print the first of several calls alone, and some the function's name as a part of an id
-            if back is None or any(back.text.count(name) < number for name, number in names.items()):
-                continue
-            yield back.text
-            _, turn_end = self.around_answer()
-            for mark in MARKER.findall(turn_end):
-                before, found, _ = back.text.partition(mark)
-                if found and before.strip():
-                    yield before
+        request = replace(self.request, messages=[*self.request.messages, _message(calls, ids)])
+        back = read_back(self.loaded, request, FIXED_NOW)
+        # some templates print the first of several calls alone, and some the function's name as a part of an id
+        if back is None or any(back.text.count(name) < number for name, number in names.items()):
             return
+        yield back.text
+        _, turn_end = self.around_answer()
+        for mark in MARKER.findall(turn_end):
+            before, found, _ = back.text.partition(mark)
+            if found and before.strip():
+                yield before
 
     def _best(self, texts: Sequence[str], calls: Sequence[ToolCall]) -> str | None:
         """The text of which llama.cpp makes these calls, best without anything beside them."""
@@ -291,6 +288,17 @@ def _markers(near: str) -> Iterator[str]:
         yield near[start:end].rstrip()
 
 
+def _candidates(printed: Sequence[str], name: str | None, calls: Sequence[ToolCall]) -> Iterator[str]:
+    """What may be a model's text of these calls, in the dialect of that name where there is one."""
+    yield from printed
+    if name is None:
+        return
+    marks = dialects.get(name).openings
+    yield from (text[at:] for text in printed for mark in marks if (at := text.find(mark)) > 0)
+    with suppress(ValueError):  # the dialect cannot carry them
+        yield dialects.get(name).write(calls)
+
+
 def _same(found: Sequence[Call], sent: Sequence[ToolCall]) -> bool:
     """Whether a parser gave back what was called."""
     return [call.name for call in found] == [call.name for call in sent] and all(
@@ -298,15 +306,17 @@ def _same(found: Sequence[Call], sent: Sequence[ToolCall]) -> bool:
     )
 
 
-def _message(calls: Sequence[ToolCall], *, telling: bool = False, content: str = "") -> dict[str, Any]:
+def _message(calls: Sequence[ToolCall], ids: str = _IDS[0], *, content: str = "") -> dict[str, Any]:
     """An assistant's message with calls, as clients send it.
 
     Args:
         calls: what it calls.
-        telling: the ids have the functions' names, as models of the Kimi family write them.
+        ids: the form of their ids.
         content: what it says.
     """
     sent = [{"name": call.name, "arguments": json.dumps(dict(call.arguments), ensure_ascii=False)} for call in calls]
-    ids = [f"functions.{call.name}:{at}" if telling else f"{_ID}{at + 1}" for at, call in enumerate(calls)]
-    numbered = [{"id": id_, "type": "function", "function": each} for id_, each in zip(ids, sent, strict=True)]
+    numbered = [
+        {"id": ids.format(name=each["name"], place=place, number=place + 1), "type": "function", "function": each}
+        for place, each in enumerate(sent)
+    ]
     return {"role": "assistant", "content": content, "tool_calls": numbered}
