@@ -17,7 +17,9 @@ _ROOM = 60  # characters of a text that a message repeats
 _SAID = 160  # characters of an error's own words
 # no access, no credit, too slow, too many, overloaded: what was asked is not what this answer is about
 _BUSY = frozenset({401, 402, 403, 408, 429, 503, 529})
-_MISREAD = "model produced output that does not match the expected"
+GRAMMAR = "empty grammar stack"
+# by its parser, and by the grammar that it enforces
+_MISREAD = ("model produced output that does not match the expected", GRAMMAR)
 _FOR_NOW = frozenset({408, 429, 503, 529})
 _REFUSED = 400
 # that thoughts have used the limit up is an error of OpenAI's, and none of what was asked
@@ -96,9 +98,10 @@ def misread(exchange: Exchange) -> bool:
     A stream tells of it in an event of its own.
     """
     if exchange.crashed:
-        return _MISREAD in reason(exchange)
+        return any(words in reason(exchange) for words in _MISREAD)
     failures = (event.object.get("error") for event in exchange.frames)
-    return any(_MISREAD in (text(table(error).get("message")) or text(error)) for error in failures)
+    told = [text(table(error).get("message")) or text(error) for error in failures]
+    return any(words in each for each in told for words in _MISREAD)
 
 
 def _filtered(exchange: Exchange) -> bool:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from templatelint.probe.chat import cut_calls, leaks
 from templatelint.probe.chat import stream as chat_stream
 from templatelint.probe.chat.leak_causes import TOOLLESS, cause, tools_shown, written
-from templatelint.probe.chat.off_script import kept_from
+from templatelint.probe.chat.off_script import kept_from, stopped_early
 from templatelint.probe.chat.reply import ChatReply
 from templatelint.probe.prompts import CITY, OTHER_CITY, TOOLS
-from templatelint.probe.telling import busy, counted, http, misread, quoted
+from templatelint.probe.telling import GRAMMAR, busy, counted, http, misread, quoted, reason
 from templatelint.probe.verdict import failed, inconclusive, passed, warned
 from templatelint.sources.endpoint.routes import table
 
@@ -38,7 +38,8 @@ def _called(endpoint: Endpoint) -> ChatReply:
 def tool_called(endpoint: Endpoint) -> Verdict:
     """TL909."""
     reply = _called(endpoint)
-    if endpoint.scripted is not None and misread(reply.exchange):
+    # of a grammar a piece of the script may run across what starts it, which no word of a model does
+    if endpoint.scripted is not None and misread(reply.exchange) and GRAMMAR not in reason(reply.exchange):
         return failed(f"the server fails at a call as its template writes it: {http(reply.exchange)}")
     if (trouble := reply.unusable or reply.withheld or kept_from(endpoint, reply)) is not None:
         return trouble
@@ -191,6 +192,8 @@ def parallel_calls(endpoint: Endpoint) -> Verdict:
         if leaks.found(both.content) is not None:
             return inconclusive(leaks.LEFT)
         return inconclusive("the model calls nothing: its template does not write two calls")
+    if len(both.calls) == 1 and (early := stopped_early(endpoint, both, endpoint.prompts.parallel)) is not None:
+        return early
     unlike = both.unlike_tools
     cities = [table(call.value).get("city") for call in both.calls]
     if not unlike and cities != [CITY, OTHER_CITY]:
