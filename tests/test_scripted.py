@@ -464,18 +464,31 @@ def test_the_command_says_what_there_is_not(cli: InProcess, template: Path) -> N
     assert ": no calls, chosen by " in ran.out
 
 
+def test_the_command_does_not_say_how_to_serve_what_no_server_starts_with(cli: InProcess, template: Path) -> None:
+    template.write_text("{{ raise_exception('no') }}")
+    arguments = ("--scripted-gguf", str(template.with_name("out.gguf")), "--template", str(template))
+    ran = cli("cases", *arguments)
+    assert (ran.code, "serve it" in ran.out, "llama-server exits at start" in ran.err) == (0, False, True)
+    ran = cli("cases", *arguments, "--output-format", "json")
+    assert json.loads(ran.out)["scripted"][0]["serve"] is None
+
+
 @pytest.mark.parametrize(
     ("scripts_text", "error"),
     [
-        ("{", "is no JSON: "),
-        ("[1]", "holds no JSON object"),
+        ("{", ":1:2: not JSON: "),
+        ("[1]", "holds a list, not a JSON object"),
         ('{"a b": "x"}', "'a b' is no name of a script"),
-        ('{"about": "x"}', "the script about says which model it is, and has no other text"),
+        ('{"about": "x"}', "about is a script of every model, and has no other text"),
+        ('{"tool": {"calls": [{"name": "f"}]}}', "tool is a script of every model, and has no other text"),
+        ('{"mine": "I say @@stop here"}', "the script mine holds @@stop, which chooses a script"),
+        ('{"mine": {"calls": [{"name": "f", "arguments": {"a": ["@@mine"]}}]}}', "the script mine holds @@mine"),
         ('{"mine": 5}', "the script mine is neither a text nor calls"),
         ('{"mine": {"calls": []}}', "the script mine is neither a text nor calls"),
         ('{"mine": {"calls": [{"name": 5}]}}', "the script mine has a call without name and arguments"),
         ('{"mine": "x"}', "script mine is one character, which no script can be"),
-        ("[" * 100_000, "is no JSON: "),
+        ("[" * 100_000, "nests JSON values too deeply to be read"),
+        ("\ufeff{}", "starts with a byte-order mark"),
     ],
 )
 def test_a_file_of_scripts_that_is_none(cli: InProcess, template: Path, scripts_text: str, error: str) -> None:

@@ -14,7 +14,7 @@ from templatelint.cli import output
 from templatelint.errors import TemplatelintError, clip
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from templatelint.cli.options import Session
     from templatelint.dialects.reply import ToolCall
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from templatelint.scripted import Scripted
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
-_MOST = 4 << 20  # bytes of a file of scripts
 _SHAPE = 'a script is a text, or {"calls": [{"name": …, "arguments": {…}}]}'
 
 
@@ -84,7 +83,8 @@ def _lines(wanted: Wanted, made: Scripted) -> Iterator[str]:
     path = str(wanted.out)
     calls = "no calls" if made.dialect == scripts.NO_DIALECT else f"calls in {made.dialect}"
     yield visible(f"wrote {path}: {calls}, chosen by {' '.join(made.selectors)} ({len(made.gguf):,} bytes)") + "\n"
-    yield visible(f"serve it: llama-server -m {quote(path)}") + "\n"
+    if made.served:
+        yield visible(f"serve it: llama-server -m {quote(path)}") + "\n"
 
 
 def _object(wanted: Wanted, made: Scripted, *, lines: bool) -> Iterator[str]:
@@ -101,7 +101,7 @@ def _object(wanted: Wanted, made: Scripted, *, lines: bool) -> Iterator[str]:
             for (name, text), chosen in zip(made.texts.items(), made.selectors, strict=True)
         ],
         "notes": list(made.notes),
-        "serve": ["llama-server", "-m", path],
+        "serve": ["llama-server", "-m", path] if made.served else None,
     }
     return output.as_json([row], "scripted", lines=lines)
 
@@ -111,36 +111,54 @@ def _object(wanted: Wanted, made: Scripted, *, lines: bool) -> Iterator[str]:
 
 def _further(path: Path) -> dict[str, str | Sequence[ToolCall]]:
     """Script → text or calls, of a file."""
-    import json
+    from templatelint.sources import json_object
 
-    try:
-        with path.open("rb") as stream:
-            raw = stream.read(_MOST + 1)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise TemplatelintError(f"{path}: cannot be read: {reason}") from error
-    if len(raw) > _MOST:
-        raise TemplatelintError(f"{path} has more than {_MOST:,} bytes")
-    try:
-        found = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        reason = str(error) if isinstance(error, json.JSONDecodeError) else "no text, or nested too deep"
-        raise TemplatelintError(f"{path} is no JSON: {reason}") from error
-    if not isinstance(found, dict):
-        raise TemplatelintError(f"{path} holds no JSON object", help=f'{{"NAME": SCRIPT, …}}: {_SHAPE}')
-    return {_need_name(path, name): _script(path, name, value) for name, value in found.items()}
+    _, found = json_object.read(str(path))
+    for name in found:
+        _need_name(path, name)
+    _need_no_selectors(path, found)
+    return {name: _script(path, name, value) for name, value in found.items()}
 
 
-def _need_name(path: Path, name: str) -> str:
+def _need_name(path: Path, name: str) -> None:
+    """Refuse what is no name, and names of our own scripts, whose texts the checks of `probe` know."""
     from templatelint.scripted import scripts
 
     if not _NAME.fullmatch(name):
         raise TemplatelintError(
             f"{path}: {clip(name)!r} is no name of a script", help="letters, digits, - and _, up to 32, first a letter"
         )
-    if name == scripts.ABOUT:
-        raise TemplatelintError(f"{path}: the script {name} says which model it is, and has no other text")
-    return name
+    if name in scripts.NAMES:
+        raise TemplatelintError(
+            f"{path}: {name} is a script of every model, and has no other text",
+            help=f"give it another name than {', '.join(scripts.NAMES)}",
+        )
+
+
+def _need_no_selectors(path: Path, found: Mapping[str, Any]) -> None:
+    """Refuse what would choose another script once it stands in the history of a conversation."""
+    from templatelint.scripted import scripts
+
+    selectors = [scripts.selector(name) for name in (*scripts.NAMES, *found)]
+    for name, value in found.items():
+        chosen = next((selector for selector in selectors for text in _texts(value) if selector in text), None)
+        if chosen is not None:
+            raise TemplatelintError(
+                f"{path}: the script {name} holds {chosen}, which chooses a script in the conversation that goes on"
+            )
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts in a JSON value, names of members among them."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict):
+            left += [*one, *one.values()]
+        elif isinstance(one, list):
+            left += one
 
 
 def _script(path: Path, name: str, value: Any) -> str | list[ToolCall]:

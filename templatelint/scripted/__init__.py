@@ -39,6 +39,7 @@ class Scripted:
         unread: scripts of calls that our model of llama.cpp does not read back.
         unwritten: scripts of calls for which there is no text: a sentence stands for it.
         notes: what it cannot do, a clause each.
+        served: llama-server starts with the template, as far as we know.
     """
 
     gguf: bytes = field(repr=False)
@@ -50,6 +51,7 @@ class Scripted:
     unread: tuple[str, ...] = ()
     unwritten: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    served: bool = True
 
     @property
     def selectors(self) -> tuple[str, ...]:
@@ -99,6 +101,7 @@ def script(
         unread=known.unread,
         unwritten=unwritten,
         notes=tuple(_notes(known, unwritten)),
+        served=known.served,
     )
 
 

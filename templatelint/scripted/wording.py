@@ -38,6 +38,7 @@ class Wording:
         markers: what looks like special tokens in prompts.
         dialect: of the calls; `none` where there are none.
         why: why nothing is known of the template, in a clause; empty where something is.
+        served: llama-server starts with the template, as far as we know.
     """
 
     texts: Mapping[str, str]
@@ -50,6 +51,7 @@ class Wording:
     markers: tuple[str, ...] = ()
     dialect: str = scripts.NO_DIALECT
     why: str = ""
+    served: bool = True
 
 
 def of(model: Model, dialect: str | None, further: Mapping[str, Sequence[ToolCall]]) -> Wording:
@@ -87,6 +89,7 @@ def of(model: Model, dialect: str | None, further: Mapping[str, Sequence[ToolCal
         markers=tuple(facts.get("markers", ())),
         dialect=dialect or facts.get("dialect", scripts.NO_DIALECT),
         why=why,
+        served=not facts.get("refused", False),
     )
 
 
@@ -108,6 +111,7 @@ def _found(
         one = load(template, tokenizer)
         if isinstance(one, str):
             yield _FACT, "why", one
+            yield _FACT, "refused", True
             return
         loaded.append(one)
     plain = Prompted.of(loaded[0], Request([scripts.USER]))
