@@ -442,7 +442,7 @@ ALLOWED: list[tuple[str, tuple[Twist, ...], Word, str]] = [
     ),
     (
         "TL916",
-        (preset("parallel_tool_calls", False, when=has("tools")),),
+        (edit(CHAT, one_lost, put("usage.completion_tokens", 4), when=has("tools")),),
         "inconclusive",
         "ends the scripted model's calls after",
     ),

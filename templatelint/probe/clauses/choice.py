@@ -139,6 +139,8 @@ def _settled(endpoint: Endpoint, reply: ChatReply, what: str) -> Verdict | None:
 
 def _no_call(endpoint: Endpoint, reply: ChatReply, choice: str) -> Verdict:
     leak = leaks.found(reply.content)
+    if leak is not None and not leak.marked and endpoint.scripted is not None:
+        return inconclusive(f"{choice}: the scripted model leaves the marks of its call out: {leak.shown}")
     if leak is not None and leak.certain:
         return failed(f"{choice}: no call arrives, and content holds {leak.form}: {leak.shown}")
     if (trouble := kept_from(endpoint, reply)) is not None:
