@@ -220,16 +220,35 @@ class Prompted:
                 texts[script] = text
         return Written(texts, name or (scripts.UNNAMED if texts else scripts.NO_DIALECT), tuple(unread))
 
-    def between(self, text: str, calls: Sequence[ToolCall]) -> str:
-        """What has to stand between a sentence and that call."""
+    def read(self, wanted: Mapping[str, Sequence[ToolCall]]) -> Written:
+        """The texts of calls that llama.cpp reads with a template that prints none.
+
+        Args:
+            wanted: script → the calls in it.
+        """
+        if self.loaded.handler is None:
+            return Written({}, scripts.NO_DIALECT, ())
+        for dialect in dialects.every():
+            texts = {
+                script: text
+                for script, calls in wanted.items()
+                if (text := self._best(list(_candidates((), dialect.name, calls)), calls)) is not None
+            }
+            if scripts.TOOL in texts:
+                return Written(texts, dialect.name, ())
+        return Written({}, scripts.NO_DIALECT, ())
+
+    def between(self, text: str, calls: Sequence[ToolCall], dialect: str) -> str:
+        """What has to stand between a sentence and that call, which is in the dialect of that name."""
         _, turn_end = self.around_answer()
         cue = self.opened.generation_prompt.decode("utf-8", "replace")
         marks: list[str] = MARKER.findall(turn_end)[:1]
+        openings = [mark for each in dialects.every() if each.name == dialect for mark in each.openings]
         begun, end = self.thoughts()
         forced = ForcedCall.of(text, end)
         # where a call may only follow thoughts, the sentence is one
         for start, spoken in ((self.plain_start(), "content"), (begun, "reasoning")):
-            for between in ("", *marks, *(mark + cue for mark in marks)):
+            for between in ("", *openings, *marks, *(mark + cue for mark in marks)):
                 parsed = self.parsed(f"{start}{scripts.PLAIN}{between}{forced.opener}{forced.rest}")
                 if (
                     parsed is not None

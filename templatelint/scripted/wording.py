@@ -132,8 +132,10 @@ def _found(
     yield _FACT, "answer", asked.answer_start()
     if written:
         own = asked.written(calls)
+        if not own.texts:
+            own = asked.read(calls)
         yield from ((_TEXT, script, text) for script, text in own.texts.items())
         yield _FACT, "dialect", own.dialect
         yield _FACT, "unread", own.unread
         if scripts.TOOL in own.texts:
-            yield _FACT, "between", asked.between(own.texts[scripts.TOOL], calls[scripts.TOOL])
+            yield _FACT, "between", asked.between(own.texts[scripts.TOOL], calls[scripts.TOOL], own.dialect)
