@@ -4,6 +4,7 @@ import os
 import tempfile
 from typing import TYPE_CHECKING
 
+import forking
 import pytest
 from hub_server import HubServer
 from program import CHATML, DEAF, InProcess
@@ -21,6 +22,12 @@ os.environ |= {
     "HF_HOME": f"{tempfile.gettempdir()}/no-hub",
     "NO_PROXY": "127.0.0.1,localhost",
 }
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """A worker, which has collected every test, makes ready for all the children that they start."""
+    if hasattr(session.config, "workerinput"):
+        forking.settle()
 
 
 @pytest.fixture

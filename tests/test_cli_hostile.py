@@ -38,14 +38,15 @@ def test_a_hostile_template_is_answered_and_stays_in_its_cage(tmp_path: Path, co
     assert len(told) < 5000
 
 
-@pytest.mark.parametrize("name", ["na\x1b[2Jme\n\u202e.jinja", "bad\udcff.jinja"])
 @pytest.mark.parametrize("form", ["full", "concise", "json", "jsonl"])
-def test_nor_does_the_name_of_a_file(folder: Path, name: str, form: str) -> None:
+def test_nor_does_the_name_of_a_file(folder: Path, form: str) -> None:
+    names = ("na\x1b[2Jme\n\u202e.jinja", "bad\udcff.jinja")
     try:
-        (folder / name).write_text("{% if", encoding="utf-8")
+        for name in names:
+            (folder / name).write_text("{% if", encoding="utf-8")
     except (OSError, ValueError):
-        pytest.skip("the file system does not take this name")
-    ran = start("lint", name, "gone\x1b[2J", "--output-format", form)
+        pytest.skip("the file system does not take these names")
+    ran = start("lint", *names, "gone\x1b[2J", "--output-format", form)
     assert ran.returncode == 2
-    assert b"TL001" in ran.stdout
+    assert ran.stdout.count(b"TL001") >= len(names)
     assert not STEERING.search(ran.stdout + ran.stderr)

@@ -6,10 +6,7 @@ import functools
 import json
 from typing import TYPE_CHECKING, Any
 
-import anthropic
 import httpx2
-import openai
-import pydantic
 import pytest
 from live_hostile import RawServer, endless, garbage, hanging, hanging_up, not_openai, redirecting, refusing
 from live_server import (
@@ -37,13 +34,18 @@ from live_server import (
     swap,
     without_done,
 )
-from openai.types.chat import ChatCompletion
-from openai.types.responses import Response
 
 from templatelint.scripted.scripts import ANSWER, LONG, NOTE, PLAIN, STOP, THOUGHTS, UNICODE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
+
+    # both take seconds to import, and megabytes, which every process that collects this module would pay for
+    import anthropic
+    import openai
+    import pydantic
+    from openai.types.chat import ChatCompletion
+    from openai.types.responses import Response
 
 WEATHER = {
     "type": "function",
@@ -91,6 +93,8 @@ def right() -> Iterator[LiveServer]:
 
 
 def client(server: LiveServer) -> openai.OpenAI:
+    import openai
+
     return openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0, http_client=http())
 
 
@@ -100,6 +104,8 @@ def user(text: str) -> list[Any]:
 
 def chat(server: LiveServer, text: str, **members: Any) -> ChatCompletion:
     """The plain answer, which has to be what a strict reader takes, and what the stream comes to."""
+    from openai.types.chat import ChatCompletion
+
     asks = client(server)
     plain: ChatCompletion = asks.chat.completions.create(model="scripted", messages=user(text), **members)
     ChatCompletion.model_validate(plain.to_dict(mode="json"), strict=False)
@@ -232,6 +238,8 @@ FLAT = [{"type": "function", "strict": False, **tool["function"]} for tool in TO
 def respond(server: LiveServer, given: Any, **members: Any) -> Response:
     """The plain answer, which has to be what a strict reader takes, and what the stream comes to."""
     asks = client(server)
+    from openai.types.responses import Response
+
     plain: Response = asks.responses.create(model="scripted", input=given, **members)
     strict(Response, plain.to_dict(mode="json"))
     final: Any = None
@@ -276,6 +284,8 @@ def test_responses_texts(right: LiveServer) -> None:
 
 
 def test_responses_cut(right: LiveServer) -> None:
+    import openai
+
     done = respond(right, "@@long", max_output_tokens=8)
     assert done.status == "incomplete"
     assert done.incomplete_details is not None
@@ -311,6 +321,8 @@ def test_responses_calls(right: LiveServer) -> None:
 
 
 def test_structured_output(right: LiveServer) -> None:
+    import pydantic
+
     class Town(pydantic.BaseModel):
         name: str
         people: int
@@ -340,6 +352,8 @@ def message(server: LiveServer, given: Any, **members: Any) -> anthropic.types.M
         "max_tokens": 200,
     }
     body |= members
+    import anthropic
+
     asks: Any = anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0, http_client=http())
     plain: anthropic.types.Message = asks.messages.create(**body)
     strict(anthropic.types.Message, plain.to_dict(mode="json"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 TRANSFORMERS = Options(engines=("transformers",))
 
 
+@cache
 def _lint(name: str, options: Options = TRANSFORMERS) -> Report:
     return lint([resolve(str(files("chatlint") / "templates" / f"{name}.jinja"))], options)
 
