@@ -102,6 +102,7 @@ def _spelt(secret: str) -> Iterator[str]:
     """A secret as it may stand in a message, of which a part may be left."""
     yield secret
     yield secret.encode().hex()
+    yield secret.encode().hex().upper()
     for digits in _encoded(secret):
         yield digits
         yield digits.translate({ord("+"): "-", ord("/"): "_"})
