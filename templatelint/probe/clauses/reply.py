@@ -124,8 +124,6 @@ def cut_reply_marked(endpoint: Endpoint) -> Verdict:
             if verdicts[-1].word == "fail":
                 decides(endpoint, exchange)
                 return verdicts[-1]
-            if member not in exchange.asked.body:  # which the first contact has shown
-                refused.append(f"{member} is refused, and {_NEWER} taken")
     if not verdicts:
         # a server that takes no limit at all was not contacted
         return inconclusive(f"a limit of {_CUT} tokens is refused by either name", evidence=tuple(refused))
@@ -141,7 +139,7 @@ def _limited(endpoint: Endpoint) -> Iterator[tuple[str, Exchange]]:
     """The answers under both names of the limit; the newer one streamed, so that who does not know it can be left."""
     first = endpoint.chat(endpoint.prompts.long, max_tokens=_CUT)
     # a model that refuses the old name was told so at the first meeting
-    yield "max_tokens" if "max_tokens" in table(first.asked.body) else "max_completion_tokens", first
+    yield "max_tokens" if "max_tokens" in table(first.asked.body) else _NEWER, first
     body = endpoint.chat_body(endpoint.prompts.long, max_tokens=None, stream=True, **{_NEWER: _CUT})
     yield _NEWER, endpoint.ask(Asked("POST", CHAT, body, leave_after=_MORE))
 
