@@ -352,6 +352,8 @@ def test_calls_that_are_held_to_one_behind_thoughts_that_the_prompt_opens(serve:
         ("CohereForAI-c4ai-command-r7b-12-2024-tool_use.jinja", "<|SYSTEM_TOKEN|><|START_TOOL_RESULT|>", ()),
         ("moonshotai-Kimi-K2.6.jinja", "<|im_middle|>## Return of", ()),
         ("Qwen-Qwen2.5-7B-Instruct.jinja", "<tool_response>", ()),
+        # it prints no calls, and llama.cpp reads them
+        ("LFM2-8B-A1B.jinja", "<|tool_response_start|>", ()),
     ],
 )
 def test_what_tells_a_result_and_which_calls_a_template_does_not_write(
