@@ -203,7 +203,7 @@ def test_the_last_selector_wins_and_a_result_is_answered(name: str, serve: Calla
     assert ask(*further)["message"]["content"].strip() == scripts.STOP
     again = ask(*further, {"role": "assistant", "content": scripts.STOP}, "Once more, @@write")
     assert _calls(again) == scripts.CALLS["write"]
-    assert ask("@@plain @@stop")["message"]["content"].strip() == scripts.STOP
+    assert ask("@@plain, no, here is what I would like to hear: @@stop")["message"]["content"].strip() == scripts.STOP
     assert ask("@@stop @@plain" + " padding" * 200)["message"]["content"].strip() == scripts.PLAIN
 
 

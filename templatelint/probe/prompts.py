@@ -3,49 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from templatelint.errors import TemplatelintError
 from templatelint.nearest import unknown
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from templatelint.scripted import scripts
 
 CITY, OTHER_CITY = "Paris", "Oslo"
-
-WEATHER: Mapping[str, Any] = {
-    "type": "function",
-    "function": {
-        "name": "get_weather",
-        "description": "Tell the weather of a city now",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "city": {"type": "string", "description": "name of the city"},
-                "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
-            },
-            "required": ["city"],
-            "additionalProperties": False,
-        },
-    },
-}
-WRITE: Mapping[str, Any] = {
-    "type": "function",
-    "function": {
-        "name": "write_file",
-        "description": "Write a text to a file",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "path": {"type": "string", "description": "where the file is"},
-                "content": {"type": "string", "description": "all of its text"},
-            },
-            "required": ["path", "content"],
-            "additionalProperties": False,
-        },
-    },
-}
-TOOLS = (WEATHER, WRITE)
+WEATHER, WRITE = TOOLS = scripts.TOOLS
+"""What requests offer: the tools of which the scripted model knows."""
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ GET_WEATHER: Mapping[str, Any] = {
                 "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
             },
             "required": ["city"],
+            "additionalProperties": False,
         },
     },
 }
@@ -61,6 +62,7 @@ WRITE_FILE: Mapping[str, Any] = {
                 "content": {"type": "string", "description": "What to write."},
             },
             "required": ["path", "content"],
+            "additionalProperties": False,
         },
     },
 }

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from templatelint.errors import TemplatelintError
+from templatelint.probe.answered import whole
 from templatelint.probe.chat.reply import ChatReply
 from templatelint.probe.endpoint import CHAT, RESPONSES, for_responses
 from templatelint.probe.parts import decides
 from templatelint.probe.prompts import TOOLS, WEATHER
 from templatelint.probe.refusals import baseless, carries, judged, openai_fault, refused_as_such
-from templatelint.probe.responses.items import LEAST, whole
+from templatelint.probe.responses.items import LEAST
 from templatelint.probe.server import context, serving
 from templatelint.probe.telling import busy, error_message, http, quoted, used_up
 from templatelint.probe.template.raising import raised

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from templatelint.probe.answered import unheard
 from templatelint.probe.endpoint import for_messages
 from templatelint.probe.messages import stream as message_stream
 from templatelint.probe.messages.reply import CALLS, LIMIT, OTHERWISE, MessageReply, input_of, unanswered
 from templatelint.probe.prompts import TOOLS
-from templatelint.probe.responses.items import unheard
 from templatelint.probe.telling import counted, quoted
 from templatelint.probe.verdict import failed, inconclusive, passed, warned
 from templatelint.probe.wire import sdk

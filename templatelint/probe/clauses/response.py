@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from templatelint.probe.answered import whole
 from templatelint.probe.chat.reply import ChatReply
 from templatelint.probe.endpoint import RESPONSES
 from templatelint.probe.limits import goes_on
@@ -19,7 +20,6 @@ from templatelint.probe.responses.items import (
     take_back,
     unanswered,
     user,
-    whole,
 )
 from templatelint.probe.responses.types import refused_by_types
 from templatelint.probe.schema import fault

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from templatelint.probe import answered
+from templatelint.probe.answered import whole
 from templatelint.probe.endpoint import ANTHROPIC, MESSAGES
-from templatelint.probe.responses.items import unheard, whole
-from templatelint.probe.telling import http, quoted
-from templatelint.probe.verdict import failed, inconclusive
+from templatelint.probe.telling import quoted
 from templatelint.sources.endpoint.routes import rows, table, text
 
 if TYPE_CHECKING:
@@ -146,23 +146,8 @@ def ask(endpoint: Endpoint, messages: Sequence[Any], **members: Any) -> Exchange
 
 
 def unanswered(exchange: Exchange, request: str, *, may_refuse: bool = False) -> Verdict | None:
-    """What keeps an answer from being read; None where it can be.
-
-    Args:
-        exchange: the answer to a right request.
-        request: what it is, for messages (`a plain message`).
-        may_refuse: it has what not every server offers: nothing is seen of the clause where it is refused.
-    """
-    if exchange.cut:
-        return failed(f"the connection ends before the answer to {request} does")
-    if (trouble := unheard(exchange, request)) is not None:
-        return trouble
-    if may_refuse and (exchange.refused or exchange.absent):
-        return inconclusive(f"{request} is refused: {http(exchange)}")
-    if not exchange.ok or not isinstance(exchange.object.get("content"), list):
-        lack = "" if not exchange.ok else " without content" if exchange.object else " without a JSON object"
-        return failed(f"{request} is answered {http(exchange)}{lack}")
-    return None
+    """What keeps an answer from being read; None where it can be (see `answered.unanswered`)."""
+    return answered.unanswered(exchange, request, "content", may_refuse=may_refuse)
 
 
 def returned(reply: MessageReply) -> list[Mapping[str, Any]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
-from templatelint.probe.responses.items import unheard
+from templatelint.probe.answered import unheard
 from templatelint.probe.telling import http, quoted
 from templatelint.probe.verdict import failed, inconclusive
 from templatelint.sources.endpoint.routes import rows, table, text

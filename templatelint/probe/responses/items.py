@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from templatelint.probe import answered
+from templatelint.probe.answered import whole
 from templatelint.probe.endpoint import RESPONSES
-from templatelint.probe.telling import busy, error_message, http, misread, quoted
+from templatelint.probe.telling import error_message, quoted
 from templatelint.probe.verdict import failed, inconclusive
 from templatelint.probe.wire.exchange import parsed
 from templatelint.sources.endpoint.routes import rows, table, text
@@ -117,11 +119,6 @@ class Reply:
         return f"{', '.join(kinds) or 'nothing'}{', …' if len(self.items) > len(kinds) else ''}"
 
 
-def whole(value: Any) -> int | None:
-    """A number of tokens; None for anything else."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
 def ask(endpoint: Endpoint, given: Any, **members: Any) -> Exchange:
     """The answer to a request that follows on one that was answered: a 404 is a refusal then, not a missing route."""
     return endpoint.post(RESPONSES, endpoint.response_body(given, **members))
@@ -133,31 +130,11 @@ def decisive(endpoint: Endpoint, exchange: Exchange) -> None:
     record[:] = [*(each for each in record if each is not exchange), exchange]
 
 
-def unheard(exchange: Exchange, request: str) -> Verdict | None:
-    """That an answer is about something else than what was asked; None where it is not."""
-    if misread(exchange):
-        told = http(exchange) if exchange.crashed else "it ends with an error"
-        return inconclusive(f"what the model says to {request} is not understood by the server: {told}")
-    return busy(exchange)
-
-
 def unanswered(exchange: Exchange, request: str, *, may_refuse: bool = False) -> Verdict | None:
-    """What keeps an answer from being read; None where it can be.
-
-    Args:
-        exchange: the answer to a right request.
-        request: what it is, for messages (`a plain input`).
-        may_refuse: it has what not every server offers: nothing is seen of the clause where it is refused.
-    """
-    if exchange.cut:
-        return failed(f"the connection ends before the answer to {request} does")
-    if (trouble := unheard(exchange, request)) is not None:
+    """What keeps an answer from being read; None where it can be (see `answered.unanswered`)."""
+    trouble = answered.unanswered(exchange, request, "output", may_refuse=may_refuse)
+    if trouble is not None:
         return trouble
-    if may_refuse and (exchange.refused or exchange.absent):
-        return inconclusive(f"{request} is refused: {http(exchange)}")
-    if not exchange.ok or not isinstance(exchange.object.get("output"), list):
-        lack = "" if not exchange.ok else " without an output" if exchange.object else " without a JSON object"
-        return failed(f"{request} is answered {http(exchange)}{lack}")
     if exchange.object.get("status") == "failed":
         error = table(exchange.object.get("error"))
         told = f"{request} is answered with a failed response: {quoted(text(error.get('message')))}"
