@@ -253,7 +253,7 @@ BROKEN: Sequence[tuple[str, Sequence[Twist], str]] = (
     ("TL970", [edit(MESSAGES, put("content.0", "Hello."))], "content[0]: it is 'Hello.'"),
     ("TL970", [edit(MESSAGES, drop("content.0.type"))], "content[0]: type is missing"),
     ("TL970", [edit(MESSAGES, put("content.0.text", None))], "content[0]: text is null"),
-    ("TL970", [edit(MESSAGES, put("content", "Hello."))], "a plain message is answered HTTP 200 without a list 'content'"),
+    ("TL970", [edit(MESSAGES, put("content", "Hello."))], "answered HTTP 200 without a list 'content'"),
     ("TL970", [edit(MESSAGES, cut_after(30))], "the connection ends before the answer to a plain message"),
     ("TL970", [edit(MESSAGES, status(500))], "a plain message is answered HTTP 500"),
     ("TL970", [edit(MESSAGES, put("content.0.input", '{"city": "Paris"}'), when=offered)],
