@@ -26,6 +26,7 @@ import sys
 import threading
 from dataclasses import dataclass, field
 from functools import cached_property
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -775,7 +776,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _head(self, answer: Answer, headers: Mapping[str, str]) -> bytes:
         """The head of an answer, whose headers are those of the answer before ours."""
-        lines = {"Content-Type": "application/json; charset=utf-8", **headers, **answer.headers}
+        # tests that are turned away have no time to wait
+        soon = {"Retry-After": "0"} if answer.status == HTTPStatus.TOO_MANY_REQUESTS else {}
+        lines = {"Content-Type": "application/json; charset=utf-8", **soon, **headers, **answer.headers}
         reason = self.responses.get(answer.status, ("", ""))[0]
         rows = [f"HTTP/1.1 {answer.status} {reason}", *(f"{name}: {value}" for name, value in lines.items())]
         return "\r\n".join([*rows, "\r\n"]).encode("latin-1")

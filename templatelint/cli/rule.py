@@ -33,7 +33,7 @@ def command(session: Session, rule: str | None, every: bool) -> int:
 
     if rule is not None and every:
         raise TemplatelintError("a rule and --all exclude each other")
-    chosen = [*cards.select_any(rule or "TL")]
+    chosen = [*cards.select_any("TL" if rule is None else rule)]
     single = len(chosen) == 1 and rule is not None and rule.lower() in {chosen[0].id.lower(), chosen[0].name}
     if session.output_format == "jsonl":
         session.write(output.as_json([_object(card) for card in chosen], "rules", lines=True))
