@@ -595,3 +595,10 @@ def test_the_program_as_a_user_starts_it(server: LiveServer) -> None:
     ran = start("probe", server.url, "--suite", "identity", "--output-format", "json")
     assert json.loads(ran.stdout)["exit_code"] == ran.returncode == 0
     assert ran.stderr == b""
+
+
+@pytest.mark.parametrize("url", ["", "http://", "http://127.0.0.1:99999", "hf:foo/bar", "ftp://x"])
+def test_what_is_no_address_of_a_server_is_named(cli: InProcess, url: str) -> None:
+    ran = cli("probe", url)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == f"error: {url!r} is no address of a server\nhelp: give http://HOST:PORT\n"

@@ -122,11 +122,10 @@ def _words(suite: str) -> list[str]:
 
 def _named(url: str, flags: _Flags) -> str:
     """The address as people may see it, checked."""
-    from templatelint.sources.endpoint import parsed
-    from templatelint.sources.web_address import address, shown
+    from templatelint.probe import located
+    from templatelint.sources.web_address import shown
 
-    base, model = parsed(url.removeprefix("server:"))
-    address(base)
+    base, _, model = located(url)
     if flags.all_models and (model or flags.model):
         raise click.UsageError("--all-models asks for all models, and one is named")
     if model and flags.model and model != flags.model:
@@ -175,11 +174,10 @@ def _hiding(url: str, secret: str) -> Callable[[str], str]:
     """What takes the key, and a login in the address, out of any text."""
     from base64 import b64encode
 
+    from templatelint.probe import located
     from templatelint.probe.redaction import hiding
-    from templatelint.sources.endpoint import parsed
-    from templatelint.sources.web_address import address
 
-    login = address(parsed(url.removeprefix("server:"))[0]).login
+    login = located(url)[1].login
     coded = b64encode(login.encode()).decode() if login else ""
     return hiding([secret, login.partition(":")[2], coded])
 

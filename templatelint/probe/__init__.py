@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from templatelint.probe.catalogue import Check
     from templatelint.probe.verdict import Result, Word
     from templatelint.sources.reach import Reach
+    from templatelint.sources.web_address import Address
 
 _LONGEST = 300  # characters of a name that a server gives
 
@@ -125,6 +126,21 @@ def opened(url: str, options: Options, reach: Reach) -> Iterator[Endpoint]:
         yield endpoint
 
 
+def located(url: str) -> tuple[str, Address, str]:
+    """The address of a server without `/v1`, whole and in parts, and the model that it names; empty where it does not.
+
+    Raises:
+        TemplatelintError: it is no address of a server.
+    """
+    typed = url.removeprefix("server:")
+    base_url, named = parsed(typed)
+    try:
+        return base_url, address(base_url), named
+    except Refused as trouble:
+        told = shown(base_url) if "@" in typed else ascii(clip(typed))
+        raise TemplatelintError(f"{told} is no address of a server", help="give http://HOST:PORT") from trouble
+
+
 @contextmanager
 def unmet(url: str, options: Options, reach: Reach) -> Iterator[Endpoint]:
     """The endpoint at an address, of which nothing is known yet.
@@ -132,13 +148,7 @@ def unmet(url: str, options: Options, reach: Reach) -> Iterator[Endpoint]:
     Raises:
         TemplatelintError: it is no address, or one that may not be asked.
     """
-    typed = url.removeprefix("server:")
-    base_url, named = parsed(typed)
-    try:
-        base = address(base_url)
-    except Refused as trouble:
-        told = shown(base_url) if "@" in typed else ascii(clip(typed))
-        raise TemplatelintError(f"{told} is no address of a server", help="give http://HOST:PORT") from trouble
+    base_url, base, named = located(url)
     name = shown(base_url)
     if reach.offline and not base.loopback:
         raise TemplatelintError(
