@@ -96,8 +96,9 @@ def _folder(folder: Path) -> Mapping[str, Card]:
     return MappingProxyType({path.stem: read(path) for path in sorted(folder.glob("TL*.md"))})
 
 
+@cache
 def clause(rule: str) -> Card:
-    """The card of the clause of that id."""
+    """The card of the clause of that id, read alone: a run tells of each, and its report again."""
     return read(data.folder("rules") / "probe" / f"{rule}.md")
 
 

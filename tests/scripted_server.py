@@ -6,15 +6,18 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from templatelint import scripted
+from templatelint import probe, scripted
 from templatelint.engines.llamacpp import server
 from templatelint.model import Model, Origin, Template, Tokenizer
+from templatelint.sources.reach import Reach
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from templatelint.dialects.reply import ToolCall
+    from templatelint.probe.catalogue import Check
+    from templatelint.probe.verdict import Verdict
 
 # xllamacpp in a process of its own, which ends when its standard input does: as `hosted.py`, with a larger context.
 _HOST = """
@@ -81,3 +84,12 @@ def running(gguf: bytes, *, context: int = 8192, alias: str = "") -> Iterator[st
     ports: list[int] = []
     with server.serving(command, gguf, server.Bounds(start=30.0, request=60.0)):
         yield f"http://127.0.0.1:{ports[0]}"
+
+
+def deserved(url: str, checks: Mapping[str, Check], verdicts: Mapping[str, tuple[str, str]]) -> Mapping[str, Verdict]:
+    """What checks say of a server; asserts that it is the word and the fact that are given for each."""
+    with probe.opened(url, probe.Options(), Reach()) as endpoint:
+        found = {rule: check.judge(endpoint.for_check()) for rule, check in checks.items()}
+    told = {rule: (verdict.word, verdicts[rule][1] in verdict.message) for rule, verdict in found.items()}
+    assert told == {rule: (word, True) for rule, (word, _) in verdicts.items()}, found
+    return found

@@ -31,7 +31,7 @@ from live_server import (
     status,
     type_of,
 )
-from scripted_server import model_of, serving
+from scripted_server import deserved, model_of, serving
 
 from templatelint import probe
 from templatelint.errors import TemplatelintError
@@ -579,10 +579,8 @@ B11549 = {
 
 def test_llama_server_gets_what_it_deserves() -> None:
     pytest.importorskip("xllamacpp")
-    with serving(THINKING) as url, probe.opened(url, probe.Options(), Reach()) as endpoint:
-        found = {rule: check.judge(endpoint.for_check()) for rule, check in OURS.items()}
-    told = {rule: (verdict.word, B11549[rule][1] in verdict.message) for rule, verdict in found.items()}
-    assert told == {rule: (word, True) for rule, (word, _) in B11549.items()}, found
+    with serving(THINKING) as url:
+        found = deserved(url, OURS, B11549)
     assert found["TL971"].evidence == (
         "tool_choice none brings a call of 'get_weather'",
         "disable_parallel_tool_use brings 2 calls",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from templatelint.probe.parts import decides
-from templatelint.probe.telling import busy, error_message, http
+from templatelint.probe.telling import busy, error_message, http, used_up
 from templatelint.probe.verdict import NoAnswer, failed, inconclusive, passed, warned
 from templatelint.sources.endpoint.routes import table, text
 
@@ -143,6 +143,14 @@ def _wrong(exchange: Exchange) -> str:
     if exchange.ok:
         return f"accepted with HTTP {exchange.status}"
     return f"HTTP {exchange.status}"
+
+
+def with_few_tokens(ask: Callable[[int], Exchange], few: int, usual: int) -> tuple[Exchange, int]:
+    """The answer to a right request with few tokens, or with the usual number where so few are refused; that number."""
+    exchange = ask(few)
+    if exchange.refused and (busy(exchange) is None or used_up(exchange)):
+        return ask(usual), usual
+    return exchange, few
 
 
 def baseless(exchange: Exchange, request: str) -> Verdict | None:

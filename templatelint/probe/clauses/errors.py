@@ -10,10 +10,17 @@ from templatelint.probe.chat.reply import ChatReply
 from templatelint.probe.endpoint import CHAT, RESPONSES, for_responses
 from templatelint.probe.parts import decides
 from templatelint.probe.prompts import TOOLS, WEATHER
-from templatelint.probe.refusals import baseless, carries, judged, openai_fault, refused_as_such
+from templatelint.probe.refusals import (
+    baseless,
+    carries,
+    judged,
+    openai_fault,
+    refused_as_such,
+    with_few_tokens,
+)
 from templatelint.probe.responses.items import LEAST
 from templatelint.probe.server import context, serving
-from templatelint.probe.telling import busy, error_message, http, quoted, used_up
+from templatelint.probe.telling import busy, error_message, http, quoted
 from templatelint.probe.template.raising import raised
 from templatelint.probe.verdict import failed, inconclusive, passed, skipped, warned
 from templatelint.probe.wire.exchange import Asked
@@ -65,10 +72,10 @@ def _base(endpoint: Endpoint, messages: Any = None, **members: Any) -> _Base:
     if not plain.ok:
         return _Base(endpoint, plain, endpoint.tokens)
     spoken = endpoint.prompts.plain if messages is None else messages
-    base = _Base(endpoint, endpoint.chat(spoken, max_tokens=_FEW, **members), _FEW)
-    if not (base.exchange.refused and (busy(base.exchange) is None or used_up(base.exchange))):
-        return base
-    return _Base(endpoint, endpoint.chat(spoken, max_tokens=endpoint.tokens, **members), endpoint.tokens)
+    right, limit = with_few_tokens(
+        lambda tokens: endpoint.chat(spoken, max_tokens=tokens, **members), _FEW, endpoint.tokens
+    )
+    return _Base(endpoint, right, limit)
 
 
 def _without(body: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -351,9 +358,9 @@ def _fault_of(error: Mapping[str, Any], name: str) -> str:
 def bad_response_refused(endpoint: Endpoint) -> Verdict:
     """TL968."""
     words = endpoint.prompts.plain
-    right, limit = endpoint.respond(words, max_output_tokens=LEAST), LEAST
-    if right.refused and (busy(right) is None or used_up(right)):
-        right, limit = endpoint.respond(words), endpoint.tokens
+    right, limit = with_few_tokens(
+        lambda tokens: endpoint.respond(words, max_output_tokens=tokens), LEAST, endpoint.tokens
+    )
     if (trouble := baseless(right, "a plain input")) is not None:
         return trouble
     body = endpoint.response_body(words, max_output_tokens=limit)

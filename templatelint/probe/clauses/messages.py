@@ -23,11 +23,17 @@ from templatelint.probe.messages.reply import (
 )
 from templatelint.probe.parts import worst
 from templatelint.probe.prompts import CITY, TOOLS, WEATHER, WRITE
-from templatelint.probe.refusals import anthropic_fault, baseless, judged, refused_as_such
+from templatelint.probe.refusals import (
+    anthropic_fault,
+    baseless,
+    judged,
+    refused_as_such,
+    with_few_tokens,
+)
 from templatelint.probe.schema import fault as schema_fault
 from templatelint.probe.seen_results import unseen
 from templatelint.probe.server import serving
-from templatelint.probe.telling import busy, counted, quoted, used_up
+from templatelint.probe.telling import busy, counted, quoted
 from templatelint.probe.template.thinking_switch import switched_off
 from templatelint.probe.verdict import failed, inconclusive, passed, skipped, warned
 from templatelint.probe.wire import sdk
@@ -446,9 +452,7 @@ def _thoughtless(endpoint: Endpoint, usual: MessageReply) -> Verdict:
 def bad_message_refused(endpoint: Endpoint) -> Verdict:
     """TL975."""
     words = endpoint.prompts.plain
-    right, limit = endpoint.message(words, max_tokens=_FEW), _FEW
-    if right.refused and (busy(right) is None or used_up(right)):
-        right, limit = endpoint.message(words), endpoint.tokens
+    right, limit = with_few_tokens(lambda tokens: endpoint.message(words, max_tokens=tokens), _FEW, endpoint.tokens)
     if (trouble := baseless(right, "a plain message")) is not None:
         return trouble
     body = endpoint.message_body(words, max_tokens=limit)
